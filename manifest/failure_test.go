@@ -165,6 +165,7 @@ func TestFailureText(t *testing.T) {
 		{"large, with an error", `{"error":{"error":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
 		{"large, with a hint", `{"error":{"message":" ","error":"disk full","detail":"` + long + `"},"hint":"h"}`,
 			`{"error":"disk full","hint":"h"}`},
+		{"large hint", `{"error":"x","hint":"` + long + `"}`, `{"error":"x","hint":"` + long[:997] + `…"}`},
 		{"large, with neither", `{"error":{"code":"X","message":7,"detail":"` + long + `"}}`, `{"error":"exit status 3"}`},
 		{"large, of another form", `{"code":"X","message":"disk full","detail":"` + long + `"}`, `{"error":"disk full"}`},
 		{"large list", `["` + long + `"]`, `{"error":"exit status 3"}`},

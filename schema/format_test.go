@@ -37,7 +37,7 @@ var lists = []struct {
 }{
 	{"platform", schema.Platform, "search_wikipedia get_order", ""},
 	{"openai_chat", schema.OpenAIChat, "get_current_weather ping", "strict"},
-	{"openai_responses", schema.OpenAIResponses, "send_email", "strict"},
+	{"openai_responses", schema.OpenAIResponses, "send_email", "strict defer_loading allowed_callers"},
 	{"openai_agents", schema.OpenAIResponses, "fetch_weather", "strict"},
 	{"anthropic", schema.Anthropic, "get_weather get_time", "type cache_control"},
 	{"mcp", schema.MCP, "get_weather", "title annotations _meta"},

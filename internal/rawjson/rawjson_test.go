@@ -38,8 +38,12 @@ func TestMembersAndElements(t *testing.T) {
 	for range rawjson.Members(json.RawMessage(`{"a":1,"b":2}`)) {
 		break // a loop may stop
 	}
-	if got := rawjson.Member(json.RawMessage(`{"a":1,"a":2}`), "a"); string(got) != "1" {
-		t.Errorf("Member = %s", got)
+	for doc, want := range map[string]string{
+		`{"a":1,"a":2}`: "1", ` { "b" : {"a":0} , "\u0061" : [ 2 ] } `: "[ 2 ]", `{"aa":1,"A":2,"\\a":3}`: "", `{}`: "", `["a",1]`: "", `null`: "",
+	} {
+		if got := rawjson.Member(json.RawMessage(doc), "a"); string(got) != want || cap(got) != len(got) {
+			t.Errorf("Member of %s: %s, want %s", doc, got, want)
+		}
 	}
 }
 
