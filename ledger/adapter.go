@@ -94,8 +94,7 @@ func (a *Adapter) op() Op {
 // leaves out that field, and a mistake in a flag leaves out that flag. With any other mistake the
 // adapter writes nothing. The list may be non-empty with and without an error.
 //
-// All pointers start at the adapter. An id_from that can match several values is a mistake, because
-// a list is not an id. An adapter with effects may omit the other members.
+// All pointers start at the adapter. An adapter with effects may omit the other members.
 func (a *Adapter) Validate(schema *Schema) (unchecked []toolwire.Problem, err error) {
 	var rejected problems
 	found := a.problems()

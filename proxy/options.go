@@ -81,7 +81,8 @@ const (
 // peer is the other side in error texts.
 const peer = "the proxy"
 
-// transientClasses are the error classes for which a 503 is repeated. The documents do not list them.
+// transientClasses are the error classes for which a 503 is repeated: the call was refused because
+// something was locked or busy, so the tool did not run.
 var transientClasses = []string{httpcall.LockContention, httpcall.StoreBusy, httpcall.SequenceBusy}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
