@@ -72,7 +72,7 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 	for limit := time.Now().Add(startTime); !listens(address); {
 		select {
 		case <-over:
-			err = errors.New("the agent's program has ended and did not listen at -url")
+			err = errors.New("the agent's program has ended and did not listen at -url; of the variables it gets PATH, HOME and those of -env")
 		case <-ctx.Done():
 		case <-time.After(pollTime):
 			if time.Now().After(limit) {
