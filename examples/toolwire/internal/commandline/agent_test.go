@@ -3,6 +3,7 @@ package commandline_test
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,8 @@ func TestAgent(t *testing.T) {
 		{"not a URL", []string{"-url", "localhost"}, "", "", "", "-url is not an http or https URL"},
 		{"no host", []string{"-url", "http://:8000/dispatch"}, "", "", "", "-url is not an http or https URL"},
 		{"not a URL in the variable", nil, "localhost", "", "", "TOOLWIRE_AGENT_URL is not an http or https URL"},
+		{"a variable for no program", with("-env", "TOOLWIRE_TEST_TOKEN"), "", "", "", "-env is for the program"},
+		{"a token in code mode", []string{"-token-env", "TOOLWIRE_TEST_TOKEN", "--", "agent"}, "", "", "", "an agent in code mode receives no requests"},
 		{"a password", []string{"-url", "http://u:hunter2@127.0.0.1/"}, "", "", "", "-url contains a user name or password"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,8 +63,8 @@ func TestAgent(t *testing.T) {
 			var agent commandline.Agent
 			set := flag.NewFlagSet("test", flag.ContinueOnError)
 			agent.AddFlags(set, "the endpoint")
-			if err := set.Parse(tt.args); err != nil {
-				t.Fatal(err)
+			if _, ok := agent.Parse(set, "", tt.args, io.Discard, io.Discard); !ok {
+				t.Fatal("not parsed")
 			}
 			err := agent.Read()
 			if agent.AuthValue != tt.value || (err == nil) != (tt.problem == "") {

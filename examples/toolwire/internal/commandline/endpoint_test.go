@@ -16,12 +16,15 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 )
 
+// longLine has more than is kept of the output, and than is kept of a line until it ends.
+var longLine = strings.Repeat("x", 200<<10)
+
 // TestMain lets the test binary be the program of an endpoint: it listens at its first argument, or ends.
 func TestMain(m *testing.M) {
 	if os.Getenv("TOOLWIRE_TEST_ENDPOINT") == "" {
 		os.Exit(m.Run())
 	}
-	fmt.Println(strings.Repeat("x", 4<<10)) // more than is kept
+	fmt.Println(longLine)
 	fmt.Print("::error::forged\nthe agent has " + os.Getenv("TOOLWIRE_TEST_ENDPOINT") + " and \x1b[31mthe token-of-the-agent\nand says hello")
 	if len(os.Args) > 1 {
 		_ = http.ListenAndServe(os.Args[1], http.NotFoundHandler())
@@ -123,6 +126,9 @@ func TestStart(t *testing.T) {
 			}
 			if !strings.Contains(log.String(), tt.said) {
 				t.Errorf("the output is %q", log.String())
+			}
+			if strings.Contains(log.String(), longLine) {
+				t.Error("a long line is kept until it ends")
 			}
 		})
 	}
