@@ -2,10 +2,12 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -84,6 +86,22 @@ func (c *Case) expectations(ignored []string, ps *problems) []expectation {
 		}
 	}
 	return list
+}
+
+// Expectations is a [Grader] that accepts a run if it is as the row of the case expects, in the columns that
+// [Dataset.Expect] reads. It accepts a run of a row that expects nothing, and of a case without a row. If a
+// cell is not valid, the trial is not graded: see [ErrNotGraded]. [Dataset.Expect] finds such cells before
+// the first trial.
+func Expectations(ctx context.Context, c Case, result *dispatchtest.Result) error {
+	list := c.expects
+	if list == nil && c.Row != nil {
+		problems := problems{}
+		list = c.expectations(nil, &problems)
+		if err := problems.err(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotGraded, err)
+		}
+	}
+	return allOf(list)(ctx, c, result)
 }
 
 // allOf returns a grader that accepts a run if it is as expected in all columns.

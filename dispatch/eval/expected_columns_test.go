@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,7 @@ func TestExpectedColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			plain := slices.Clone(cases)
 			if rows, err := set.Expect(cases); err != nil || rows != 1 {
 				t.Errorf("%s: %d rows, %v", file, rows, err)
 				continue
@@ -201,7 +203,10 @@ func TestExpectedColumns(t *testing.T) {
 			if tt.want == "" && got.Verdict != eval.Passed || tt.want != "" && (got.Cause != "grader" || !strings.Contains(got.Reason, tt.want)) {
 				t.Errorf("%s%s %s: %s\nwant %q", file, got.Verdict, got.Cause, got.Reason, tt.want)
 			}
-			// So does Grade about the stored result.
+			// A grader from a row decides in the same way, and so does the one about the stored result.
+			if as := run(t, stepwise, plain, &eval.Options{Grader: eval.Expectations}).Trials[0]; as.Verdict != got.Verdict || as.Reason != got.Reason {
+				t.Errorf("%sExpectations: %s: %s", file, as.Verdict, as.Reason)
+			}
 			again, err := eval.Grade(t.Context(), cases, &eval.Options{}, results)
 			if err != nil || again.Trials[0].Verdict != got.Verdict || again.Trials[0].Reason != got.Reason {
 				t.Errorf("%sgraded again: %v %+v", file, err, again)
@@ -317,6 +322,16 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		}
 		if _, err := set.Expect(cases, tt.column); err != nil {
 			t.Errorf("%s: it is not ignored: %v", file, err)
+		}
+		again, err := set.Cases(dispatchtest.Task{World: world}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "a"}, nil
+		}
+		if got := run(t, say, again, &eval.Options{Grader: eval.Expectations}).Trials[0]; got.Cause != "not_graded" || !strings.Contains(got.Reason, tt.want) {
+			t.Errorf("%s%s: %s", file, got.Cause, got.Reason)
 		}
 	}
 }

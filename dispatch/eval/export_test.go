@@ -1,11 +1,6 @@
 package eval
 
-import (
-	"context"
-	"io"
-
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-)
+import "io"
 
 // Limits are the limits of Read that tests make smaller. 0 is the limit of Read.
 type Limits struct {
@@ -76,11 +71,6 @@ func (f Figure) Of(unit string, groups int) Figure {
 
 // Retry sets how often the trial ran before.
 func (t *Trial) Retry(n int) { t.retries = n }
-
-// AsExpected grades a run by the row of the case.
-func (c Case) AsExpected(ctx context.Context, result *dispatchtest.Result) error {
-	return allOf(c.expects)(ctx, c, result)
-}
 
 var RefusedWithoutWrite Grader = refusedWithoutWrite
 

@@ -133,7 +133,7 @@ func FuzzExpect(f *testing.F) {
 		c := cases[0]
 		run := c.Task.Platform.NewRun()
 		log := run.Log()
-		got := c.AsExpected(t.Context(), &dispatchtest.Result{FinalResponse: "a 1000 {}", Log: *log})
+		got := eval.Expectations(t.Context(), c, &dispatchtest.Result{FinalResponse: "a 1000 {}", Log: *log})
 		if errors.Is(got, eval.ErrNotGraded) {
 			t.Fatalf("%q: %v", cell, got)
 		}

@@ -276,9 +276,6 @@ func State(entity, fields string) Grader {
 		if field := names.IDFields[entityType]; field != "" {
 			got = rawjson.With(got, field, rawjson.Quote(id))
 		}
-		if field := names.IDFields[entityType]; field != "" {
-			got = rawjson.With(got, field, rawjson.Quote(id))
-		}
 		var wrong, expected, actual []string
 		for name, value := range rawjson.Members(want) {
 			if member := rawjson.Member(got, name); member == nil || !rawjson.Contains(member, value) {

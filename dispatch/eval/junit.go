@@ -44,6 +44,7 @@ const maxOutput = 64 << 10
 // the target are hidden as in the file of results. Memory does not grow with the results. It returns
 // the first error of w, or of reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
+	e = e.sized()
 	out := bufio.NewWriter(w) // it keeps its first error for Flush
 	put := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
 	counts := fmt.Sprintf(`name="%s" tests="%d" failures="%d" errors="%d"`, attribute(e.Name), len(e.Trials), e.Count(Failed), e.Count(Errored)+e.Count(Cancelled))

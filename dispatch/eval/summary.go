@@ -62,6 +62,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 // badTable lists the trials that failed or could not be run. Trials of a case that ended alike share a
 // row. Cancelled trials are only counted.
 func (e *Experiment) badTable() table {
+	e = e.sized()
 	t := table{Head: []string{"", "", "", ""}}
 	for i := 0; i < len(e.Trials); i++ {
 		c := &e.Trials[i]
@@ -219,6 +220,13 @@ func (e *Experiment) trialsPerCase() int {
 	return most
 }
 
+// sized returns a copy that knows its trialsPerCase, for reports that need it for each trial.
+func (e *Experiment) sized() *Experiment {
+	c := *e
+	c.perCase = e.trialsPerCase()
+	return &c
+}
+
 // trialsOf is how many trials the case of a trial has.
 func (e *Experiment) trialsOf(t *Trial) int {
 	return cmp.Or(t.Case.Trials, e.trials, e.trialsPerCase())
@@ -234,6 +242,7 @@ func (e *Experiment) numbered(t *Trial) string {
 
 // rateTable lists the cases that did not always pass.
 func (e *Experiment) rateTable() table {
+	e = e.sized()
 	t := table{Title: "Cases that did not always pass", Head: []string{"passed", "rate, 95 % interval", "case"}}
 	for _, c := range e.cases() {
 		if e.trialsPerCase() < 2 || c.Verdict == Passed || c.Trials == 0 {
