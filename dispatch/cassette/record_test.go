@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/cassette"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -129,9 +130,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	if err != nil || len(whole.Interactions) != 3 {
 		t.Errorf("%v", err)
 	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("others can read the tape: %v, %v", info, err)
-	}
+	testkit.OwnerOnly(t, path)
 	if _, err := os.Stat(path + ".part"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the part is still there")
 	}

@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 func TestEval(t *testing.T) {
@@ -296,9 +296,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q: the page of %d bytes is not whole, or has no comparison", args, len(text))
 		}
 	}
-	if info, err := os.Stat(page); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, error %v", info.Mode(), err)
-	}
+	testkit.OwnerOnly(t, page)
 }
 
 // A report does not overwrite a file that the command reads or completes.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -198,6 +199,7 @@ func TestRunsOfAFolder(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatalf("%q %v", files, err)
 	}
+	testkit.OwnerOnly(t, files[0])
 	for name, text := range map[string]string{"1-damaged.json": "{", "0-other.json": `{"format":"toolwire run 2"}`, "2-empty.json": `{"format":"toolwire run 1","result":{}}`,
 		"1-long.json": `{"format":"toolwire run 1","result":{"error_class":"agent_5xx","calls":[` + strings.Repeat("{},", 2000) + `{}]}}`, "notes.txt": "hello",
 		"9-turns.json": `{"format":"toolwire run 1","result":{"turns":[` + strings.Repeat("{},", 45) + `{}]},"page":{"form":{},"earlier":[{},{},{},{},{}]}}`} {

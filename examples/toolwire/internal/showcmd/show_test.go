@@ -20,6 +20,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/showcmd"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -128,6 +129,7 @@ func page(t *testing.T, files ...string) string {
 			t.Errorf("opening %s has changed it, or made a file", file)
 		}
 	}
+	testkit.OwnerOnly(t, out)
 	html := read(t, out)
 	for _, bad := range []string{"<script>alert", "\u202e", "key-of-the-model", `src="http`, ` style="`, " onclick"} {
 		if strings.Contains(html, bad) {
