@@ -356,6 +356,14 @@ func TestModelSecrets(t *testing.T) {
 	c, path := recording(t)
 	_, sent := ask(t, c.Model(behind), chat(say("user", "My key is model-key-0001, and api_key=query-key-0001")))
 	ask(t, c.Model(stream), chat(say("user", "Again")))
+	// A text, the model, the label and the headers of the answer may repeat it.
+	r := request(t, http.MethodPost, "https://a.example/models/model-key-0001:embedContent", strings.NewReader("My key is model-key-0001."))
+	r.Header.Set("Authorization", "Bearer model-key-0001")
+	send(t, c.Model(roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := behind.RoundTrip(r)
+		resp.Header.Set("X-Amzn-Errortype", "model-key-0001")
+		return resp, err
+	})), r.WithContext(proxy.WithActor(r.Context(), "model-key-0001")))
 	if !strings.Contains(sent, "model-key-0001") {
 		t.Errorf("the agent got %s", sent)
 	}
@@ -388,6 +396,7 @@ func TestModelCredentials(t *testing.T) {
 		{"Ocp-Apim-Subscription-Key", "gateway-key-0001", "", "gateway-key-0001"},
 		{"Authorization", "Basic dXNlcjpwYXNzd29yZA==", "", "dXNlcjpwYXNzd29yZA"},
 		{"Authorization", "Basic dXNlcjpwYXNzd29yZDAwMQ==", "", "password001"},
+		{"Authorization", "Bearer c2stYmFzZTY0LTAwMDE==", "", "c2stYmFzZTY0LTAwMDE"},
 		{"Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE01/20261127/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=0123456789abcdef", "", "AKIAEXAMPLE01"},
 		{"Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE01/20261127/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=0123456789abcdef", "", "0123456789abcdef"},
 		{"X-Amz-Security-Token", "aws-session-0001", "", "aws-session-0001"},
@@ -460,12 +469,14 @@ func TestModelStreams(t *testing.T) {
 		{"application/x-ndjson", []string{"{\"x\": 1}\n", "{\"done\":true}\n"}, nil},
 		{"application/json", []string{`[{"x":1},{"x":2}]`}, nil},
 		{"application/json", []string{"\xff\xfe\x00"}, nil},
+		{"application/json", []string{`[{"x":1},{"x":"my model-key-0001`}, []string{`[{"x":1},{"x":"my [redacted]`}},
 		{
 			"application/vnd.amazon.eventstream",
 			[]string{string(message(`{"text":"é"}`)), string(message(`{"text":"model-key-0001"}`)), string(message("\x00\xff"))},
 			[]string{string(message(`{"text":"é"}`)), string(message(`{"text":"[redacted]"}`)), string(message("\x00\xff"))},
 		},
 		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)), "\x00\x00\x00"}, nil},
+		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)), "\x00\x00model-key-0001"}, []string{string(message(`{}`)), "\x00\x00[redacted]"}},
 		{"application/vnd.amazon.eventstream", []string{"\xff\xff\xff\xff\xff\xff\xff\xff1234567890"}, nil},
 		{"application/vnd.amazon.eventstream", []string{strings.Repeat("\x00", 20)}, nil},
 		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)[:len(message(`{}`))-4]) + "\x00\x01\x02\x03"}, nil}, // not its checksum
@@ -541,6 +552,9 @@ func TestModelSecretsInPieces(t *testing.T) {
 		}},
 		"two blocks": {"text/event-stream", func(n int, text string) string {
 			return fmt.Sprintf("data: {\"index\":0,\"delta\":{\"text\":%q}}\n\ndata: {\"index\":1,\"delta\":{\"text\":\"other\"}}\n\n", text)
+		}},
+		"two elements": {"text/event-stream", func(n int, text string) string {
+			return fmt.Sprintf("data: {\"parts\":[{\"text\":%q},{\"text\":\"other\"}]}\n\n", text)
 		}},
 		"lines": {"application/x-ndjson", func(n int, text string) string { return fmt.Sprintf("{\"message\":{\"content\":%q}}\n", text) }},
 		"array": {"application/json", func(n int, text string) string {
