@@ -533,6 +533,7 @@ func TestProxyHosts(t *testing.T) {
 		{"api.example.com", "https://api.example.com.evil.example/", false},
 		{"api.example.com", "https://evil.example/api.example.com", false},
 		{"api.example.com", "https://api.example.com@evil.example/", false},
+		{"api.example.com", "https://user:hunter2@evil.example/", false},
 		{"api.example.com", "https://evil.example#api.example.com", false},
 		{"api.example.com:443", "https://api.example.com/", true},
 		{"api.example.com:8443", "https://api.example.com:8443/", true},
@@ -562,7 +563,7 @@ func TestProxyHosts(t *testing.T) {
 		{"xn--bcher-kva.example", "https://XN--bcher-kva.example/", true},
 	} {
 		h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.ProxyHosts = []string{"other.example", tt.entry} })
-		if w := post(h, `{"odyssey_proxy_url":"`+tt.url+`"}`, nil); (w.Code == 200) != tt.ok {
+		if w := post(h, `{"odyssey_proxy_url":"`+tt.url+`"}`, nil); (w.Code == 200) != tt.ok || strings.Contains(w.Body.String(), "hunter2") {
 			t.Errorf("%s of %s: %d %s", tt.url, tt.entry, w.Code, w.Body)
 		}
 	}

@@ -768,6 +768,8 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 		go id("in-use", "wait")
 		synctest.Wait()
 		id("in-use", "x") // has ended, while another dispatch of the token goes on
+		id("refused", "x")
+		post(h, `{"run_token":"refused","odyssey_proxy_url":"http://localhost/tools","input":{"user_instruction":"x"}}`, nil) // after which the token is idle
 		id("idle", "x")
 		fill := func(from, to int) {
 			for i := from; i < to; i++ {
@@ -786,6 +788,9 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 			t.Errorf("the token in use: the id is %s", got)
 		}
 		time.Sleep(time.Hour)
+		if got := id("idle", "x"); got != "call_1" {
+			t.Errorf("an hour later: the id is %s", got)
+		}
 	})
 }
 
