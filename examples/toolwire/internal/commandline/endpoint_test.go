@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Println(longLine)
-	fmt.Print("::error::forged\nthe agent has " + os.Getenv("TOOLWIRE_TEST_ENDPOINT") + " and \x1b[31mthe token-of-the-agent\nand says hello")
+	fmt.Print(os.Getenv("TOOLWIRE_TEST_SECRET") + "::error::forged\nthe agent has " + os.Getenv("TOOLWIRE_TEST_ENDPOINT") + " and \x1b[31mthe token-of-the-agent\nand says hello")
 	if len(os.Args) > 1 {
 		_ = http.ListenAndServe(os.Args[1], http.NotFoundHandler())
 	}
@@ -64,6 +64,7 @@ func freeAddress(t *testing.T) string {
 // ended when stop returns.
 func TestStart(t *testing.T) {
 	t.Setenv("TOOLWIRE_TEST_ENDPOINT", "a-secret-value")
+	t.Setenv("TOOLWIRE_TEST_SECRET", "not named by -env")
 	t.Setenv(commandline.TokenVariable, "token-of-the-agent")
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
