@@ -270,7 +270,7 @@ func compareRates(all [][2]caseResult, faults [2]string) (c Comparison, ok bool)
 		if trials[0] > 0 && trials[1] > 0 {
 			pairs = append(pairs, pairedTrials{trials[0], pair[0].Passed, trials[1], pair[1].Passed})
 			for k, r := range pair {
-				rates[k] = append(rates[k], scored{r.ID, pair[1].Group, float64(r.Passed) / float64(trials[k]), trials[k]})
+				rates[k] = append(rates[k], scored{r.ID, r.Group, float64(r.Passed) / float64(trials[k]), trials[k]})
 			}
 		}
 	}

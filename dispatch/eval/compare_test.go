@@ -440,13 +440,19 @@ func TestCompareFaults(t *testing.T) {
 	if c.Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
 		t.Errorf("baseline with faults: %s, %s, %s", c.Rates()[0], without(c), c.Bound("", 0.1).Verdict)
 	}
+	c = compare(t, scripted("!."), scripted(".!"))
+	want := [][3]string{{"counted", "counted", "counted"}, {"dropped", "dropped", "dropped"}, {"dropped", "counted", ""}, {"counted", "dropped", ""}}
+	for i, f := range c.Figures()[:len(want)] {
+		if got := [3]string{f.Baseline.Faults, f.Candidate.Faults, f.Difference.Faults}; f.Difference.Name != "rate" || got != want[i] {
+			t.Errorf("figure %d is %s with faults %q, want %q", i, f.Difference.Name, got, want[i])
+		}
+	}
 	c = compare(t, scripted("!!"), scripted(".."))
 	if without(c) != nil || c.Bound("", 1).Verdict != eval.Undecided {
 		t.Errorf("%+v", c)
 	}
 }
 
-// Trials that say nothing about the agent do not pass the gate, however many they are.
 // The rates of a comparison are over the same cases and groups as its difference, and each is as sure as its
 // own trials.
 func TestRatesOfAComparison(t *testing.T) {
@@ -473,6 +479,7 @@ func TestRatesOfAComparison(t *testing.T) {
 	}
 }
 
+// Trials that say nothing about the agent do not pass the gate, however many they are.
 func TestGateNeedsTrials(t *testing.T) {
 	down, up := make([]string, 100), make([]string, 100)
 	for i := range down {
