@@ -217,23 +217,37 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 	n := 0
 	for choice := range rawjson.Elements(choices) {
 		n++
-		if a.choose(n, member(choice, "index")); a.several {
+		var at, delta, message, text, reason json.RawMessage
+		for name, value := range rawjson.Members(choice) {
+			switch name {
+			case "index":
+				at = value
+			case "delta":
+				delta = value
+			case "message":
+				message = value
+			case "text":
+				text = value
+			case "finish_reason":
+				reason = value
+			}
+		}
+		if a.choose(n, at); a.several {
 			return
 		}
 		a.begun = true
-		delta, message := member(choice, "delta"), member(choice, "message")
 		switch {
-		case delta != nil: // some servers write a message beside it
+		case isSet(delta): // some servers write a message beside it
 			a.delta(delta)
-		case message != nil:
+		case isSet(message):
 			a.message, a.finished = a.keep(message), true
 			for name, value := range rawjson.Members(message) {
 				a.meet(name, value)
 			}
 		default: // as the older completions have it
-			a.add(&a.content, textOf(choice, "text"))
+			a.add(&a.content, plain(text))
 		}
-		a.finish(member(choice, "finish_reason"))
+		a.finish(reason)
 	}
 }
 

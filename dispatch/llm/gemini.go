@@ -197,16 +197,24 @@ func (a *geminiAnswer) read(doc json.RawMessage) {
 
 func (a *geminiAnswer) response(doc json.RawMessage) {
 	a.events++
-	candidates, feedback := rawjson.Member(doc, "candidates"), rawjson.Member(doc, "promptFeedback")
-	a.setModel(member(doc, "modelVersion"))
-	a.fail(member(doc, "error"))
-	a.known = a.known || candidates != nil || feedback != nil
-	a.blocked = a.blocked || textOf(feedback, "blockReason", "block_reason") != ""
-	n := 0
-	for candidate := range rawjson.Elements(candidates) {
-		n++
-		if a.choose(n, member(candidate, "index")); !a.several {
-			a.candidate(candidate)
+	for name, value := range rawjson.Members(doc) {
+		switch name {
+		case "modelVersion":
+			a.setModel(value)
+		case "candidates":
+			a.known = true
+			n := 0
+			for candidate := range rawjson.Elements(value) {
+				n++
+				if a.choose(n, member(candidate, "index")); !a.several {
+					a.candidate(candidate)
+				}
+			}
+		case "promptFeedback":
+			a.known = true
+			a.blocked = a.blocked || textOf(value, "blockReason", "block_reason") != ""
+		case "error":
+			a.fail(value)
 		}
 	}
 }

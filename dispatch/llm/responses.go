@@ -162,11 +162,23 @@ func (a *responsesAnswer) read(doc json.RawMessage) {
 
 // event reads an event about an item.
 func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
-	item := member(doc, "item")
+	var item, delta, index, id json.RawMessage
+	for name, value := range rawjson.Members(doc) {
+		switch name {
+		case "item":
+			item = value
+		case "delta", "text", "refusal", "arguments", "input": // the last ones are of events that end a piece
+			delta = value
+		case "output_index":
+			index = value
+		case "item_id":
+			id = value
+		}
+	}
 	of, part, _ := strings.Cut(kind, ".")
 	switch of {
 	case "output_item":
-		if item == nil {
+		if !isSet(item) {
 			return
 		}
 	case "output_text", "refusal":
@@ -179,7 +191,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		return
 	}
 	a.known = true
-	key := cmp.Or(textOf(doc, "output_index"), textOf(doc, "item_id"), textOf(item, "id"))
+	key := cmp.Or(plain(index), plain(id), textOf(item, "id"))
 	b := a.open[key]
 	if b == nil || b.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(b.start, "call_id", "id")) {
 		b = a.begin(&a.facts, key, "", nil)
@@ -189,7 +201,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 	case of != "output_item":
 		if part == "delta" || b.text.Len() == 0 { // a server may send the end of a piece only
 			b.kind = of
-			a.add(&b.text, textOf(doc, "delta", "text", "refusal", "arguments", "input")) // the last ones are of events that end a piece
+			a.add(&b.text, plain(delta))
 		}
 	default:
 		if b.start = a.keep(item); part == "done" {
