@@ -162,6 +162,9 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	return tools, f, err
 }
 
+// maxLists is how deep lists may be in each other: namespaces in an item with additional tools of a request.
+const maxLists = 3
+
 // maxTools is how many tools a list may have. A tool takes much more memory than the few bytes of an empty entry.
 const maxTools = 10_000
 
@@ -291,10 +294,10 @@ func findList(data []byte) (toolList, error) {
 	if unclear {
 		return toolList{}, wrong
 	}
-	entries, ok := entriesOf(doc)
+	entries, ok := entriesOf(doc, maxLists)
 	for _, name := range listNames {
 		if !ok {
-			entries, ok = entriesOf(member(holder, name))
+			entries, ok = entriesOf(member(holder, name), maxLists)
 		}
 	}
 	if !ok {
@@ -313,13 +316,15 @@ func findList(data []byte) (toolList, error) {
 
 // entriesOf returns the entries of a list, with those of the lists of tools in it, or of an object with
 // tools by their names. Of an object around one tool, as SDKs print their own types, it returns the tool.
-func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
+// Lists are read up to a depth.
+func entriesOf(list json.RawMessage, depth int) (entries []json.RawMessage, ok bool) {
 	if rawjson.Kind(list) != '[' {
 		return entriesByName(membersOf(list))
 	}
 	for entry := range rawjson.Elements(list) {
-		if inner := toolsIn(entry); inner != nil {
-			entries = slices.AppendSeq(entries, rawjson.Elements(inner))
+		if inner := toolsIn(entry); inner != nil && depth > 1 {
+			more, _ := entriesOf(inner, depth-1)
+			entries = append(entries, more...)
 		} else {
 			entries = append(entries, toolIn(entry))
 		}

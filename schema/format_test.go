@@ -428,6 +428,9 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`[{"name":"x","tools":[{"name":"a","inputSchema":{}}]},{"name":"y","tools":[{"name":"b","inputSchema":{}},{"inputSchema":{}}]},{"name":"z","tools":[]}]`,
 			"mcp a b", "name_missing /2/name"},
 		{`[{"name":"x","tools":[5,{"name":"a","inputSchema":{}},null]}]`, "mcp a", "not_object /0\nnot_object /2"},
+		{`[{"type":"additional_tools","tools":[{"type":"namespace","name":"x","tools":[{"type":"function","name":"a"},7]},{"type":"function","name":"b"}]}]`,
+			"openai_responses a b", "not_object /1"},
+		{`[{"tools":[{"tools":[{"type":"x","tools":[{"type":"function","name":"a"}]}]}]}]`, "openai_responses", "built_in /0/type"},
 		{`[{"name":"a","parameters":{},"tools":[{"name":"x"}]}]`, "openai_responses a", ""},
 		{`[{"name":"a","tools":["x"]},{"name":"b","parameters":{}}]`, "openai_responses a b", ""},
 		// What SDKs print of their own objects.
