@@ -140,6 +140,11 @@ func TestAssertions(t *testing.T) {
 	}
 	good := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, task())
 	good.AssertNoCallAfterEnd(t)
+	var stored dispatchtest.Result
+	if text, err := json.Marshal(good); err != nil || json.Unmarshal(text, &stored) != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	stored.AssertNoCallAfterEnd(t)
 	_, _ = (<-late).Do(t.Context(), "get_order", nil)
 	bad := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "fail"})
 	reports := func(code string) *dispatchtest.Result {
