@@ -110,7 +110,10 @@ func (l *local) post(path string, fields map[string]string) (*http.Response, str
 func (l *local) dispatchTo(agent http.Handler, fields map[string]string) string {
 	l.t.Helper()
 	server := httptest.NewServer(agent)
-	l.t.Cleanup(server.Close)
+	l.t.Cleanup(func() {
+		l.runs.stop() // or Close would wait for a run in progress
+		server.Close()
+	})
 	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization",
 		"instruction": "Do something.", "timeout": "300"}
 	for name, value := range fields {
