@@ -157,7 +157,7 @@ type actor struct {
 	size     int                     // of messages, in bytes
 	lost     int                     // messages that were not kept
 	last     []ToolCall              // the calls of the last answer
-	asked    map[string]int          // those of last that have not begun, by id and by hash; see asker
+	asked    map[string]int          // counts of the calls in last that have not begun, by id and by hash; see asker
 }
 
 // actor returns the actor of a key. It must be called with t.mu held.

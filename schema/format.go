@@ -314,9 +314,9 @@ func findList(data []byte) (toolList, error) {
 	return toolList{entries, holder, wrong}, nil
 }
 
-// entriesOf returns the entries of a list, with those of the lists of tools in it, or of an object with
-// tools by their names. Of an object around one tool, as SDKs print their own types, it returns the tool.
-// Lists are read up to a depth.
+// entriesOf returns the entries of a list and of the lists of tools inside it, or of an object with
+// tools by their names. If an object wraps one tool, as SDKs print their own types, it returns the tool.
+// It reads lists up to a depth.
 func entriesOf(list json.RawMessage, depth int) (entries []json.RawMessage, ok bool) {
 	if rawjson.Kind(list) != '[' {
 		return entriesByName(membersOf(list))

@@ -152,7 +152,7 @@ func (s *player) nextTurn(ctx context.Context, r *Result) *Turn {
 	return turn
 }
 
-// session returns the id of the session: that of the earlier turns, if they had one.
+// session returns the id of the session. Earlier turns may have set it.
 func (s *player) session() string {
 	var envelope struct {
 		Input testrun.Payload `json:"input"`

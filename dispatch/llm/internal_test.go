@@ -229,7 +229,7 @@ func (unheard) SetEnd(context.Context, iter.Seq2[int, dispatch.Message]) {}
 func (unheard) AddProblem(dispatch.Problem)                              {}
 func (unheard) UpdateMetadata(change func(*dispatch.Metadata))           { change(&dispatch.Metadata{}) }
 
-// Whatever requests do to the lines of threads, the index of a thread is that of its lines.
+// The index of a thread agrees with its lines, whatever requests do to the lines.
 func TestIndexOfLines(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -196,7 +196,7 @@ func (rd *reading) where(result *line) int {
 	switch {
 	case result == nil:
 		return twice
-	case rd.next < len(rd.lines) && rd.lines[rd.next] == result: // as in most requests, so that there is no index
+	case rd.next < len(rd.lines) && rd.lines[rd.next] == result: // most requests need no index
 		return rd.next
 	}
 	if at, ok := rd.thread.indexed().at[result]; ok {
@@ -253,7 +253,7 @@ func (rd *reading) byID(id string, from int) int {
 	if from >= len(rd.lines) || isMade(id) {
 		return added
 	}
-	if calls := rd.lines[from].ToolCalls; len(calls) > 0 && calls[0].ID == id { // as in most requests, so that there is no index
+	if calls := rd.lines[from].ToolCalls; len(calls) > 0 && calls[0].ID == id { // most requests need no index
 		return from
 	}
 	return first(rd.thread.indexed().ids[id], from)

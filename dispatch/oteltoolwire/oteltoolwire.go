@@ -11,9 +11,9 @@
 //
 // Each run is a span invoke_agent. Below it each tool call is a span execute_tool, and each request to
 // the [proxy] a span of an HTTP client, whose traceparent is sent. Rejected requests, timeouts, problems
-// of the [response contract], waits, [handoffs] and trace events are span events. The names are
-// those of version 1.41.0 of the conventions. Those for generative AI have the status Development, so they
-// may change in a later version of this module.
+// of the [response contract], waits, [handoffs] and trace events are span events. The names
+// follow version 1.41.0 of the conventions. The names for generative AI have the status Development, so
+// they may change in a later version of this module.
 //
 // This package is settling, as the README explains.
 //

@@ -81,7 +81,7 @@ func serve(h http.Handler, r *http.Request) (int, string, http.Header) {
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// The documented requests, and those for which the comment of New defines the response.
+// The rows are the documented requests, and the requests whose response the comment of New defines.
 func TestReceiver(t *testing.T) {
 	calls := 0
 	count := func(_ context.Context, in query) (slots, error) {

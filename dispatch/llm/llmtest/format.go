@@ -128,7 +128,7 @@ func (a *answer) reason(refused, limited, called, usual string) string {
 	return usual
 }
 
-// arguments returns the arguments of a call, or nil if they are not JSON. Those of a call may be empty.
+// arguments returns the arguments of a call, or nil if they are not JSON. They may be empty.
 func (p part) arguments() json.RawMessage {
 	if p.kind == callPart && strings.TrimSpace(p.text) == "" {
 		return object()

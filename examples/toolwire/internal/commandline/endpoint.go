@@ -27,8 +27,8 @@ const (
 )
 
 // Start starts the program of an agent with a -url, and returns when something listens there. stop ends the program.
-// The program gets the variables that one in code mode gets, except for those of a run, and writes to log. If the
-// command line has no -url or no program, nothing is started.
+// The program gets the variables that a program in code mode gets, without the variables of a run, and writes to log.
+// If the command line has no -url or no program, nothing is started.
 func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err error) {
 	if len(a.program) == 0 || len(a.Command) > 0 {
 		return func() {}, nil
@@ -80,7 +80,7 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 			}
 		}
 		if ctx.Err() != nil {
-			err = context.Cause(ctx) // which has ended the program too
+			err = context.Cause(ctx) // the interrupt has ended the program too
 		}
 		if err != nil {
 			stop()

@@ -10,8 +10,8 @@
 // this machine, because the proxies of the runs are served on its loopback.
 //
 // Without -url, the program after -- is an agent in code mode. Each turn starts it with the documented variables, PATH, HOME
-// and the variables that -env names. With -url it is the endpoint: the command starts it, with the same variables but for
-// those of a run, and ends it at the end. The reports have its arguments, for the command that runs a row again:
+// and the variables that -env names. With -url it is the endpoint: the command starts it without the
+// variables of a run, and ends it at the end. The reports have its arguments, for the command that runs a row again:
 //
 //	toolwire eval -dataset tasks.csv -world world.json -env OPENAI_API_KEY -- python3 agent.py
 //	toolwire eval -dataset tasks.csv -world world.json -url http://127.0.0.1:8000/dispatch -- python3 server.py

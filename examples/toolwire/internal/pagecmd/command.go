@@ -117,7 +117,7 @@ func (o *options) check() error {
 func (o *options) checkAgent() error {
 	err := o.agent.Read()
 	if err == nil && len(o.agent.Command) > 0 {
-		_, err = dispatchtest.Ping(context.Background(), o.agent.Target) // which only looks for the program
+		_, err = dispatchtest.Ping(context.Background(), o.agent.Target) // Ping only looks for the program
 	}
 	if err != nil || o.agent.URL == "" {
 		return err

@@ -61,7 +61,7 @@ type facts struct {
 func (r *record) now() facts {
 	f := r.facts
 	f.ended, f.log, f.secrets = time.Now(), r.run.Log(), redact.New(append(redact.Env(r.task.target.Env), r.task.target.AuthValue, r.run.Token)...)
-	if len(r.task.flags) > 0 { // which the run has not set
+	if len(r.task.flags) > 0 { // the run has not set these flags
 		f.log.Changes = ledger.Diff(r.before, f.log.State)
 	}
 	return f

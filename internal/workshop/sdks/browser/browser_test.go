@@ -291,7 +291,7 @@ func TestClickThrough(t *testing.T) {
 	} else {
 		t.Logf("the sample run is %d pixels high", height)
 	}
-	v.do(chromedp.Click("#events a.at")) // which is no stop of the keyboard
+	v.do(chromedp.Click("#events a.at")) // the Tab key does not reach this link
 	v.until(`document.querySelector("#events li:target") !== null`)
 	v.says("#events", "get_order", "track_parcel", "passthrough", "Attempt 1", "503 lock_contention", "by failure rule 0", "Handoff", "subagent_final")
 	v.tabTo(`#sections a[href="#ledger"]`)
