@@ -32,6 +32,7 @@ type envelope struct {
 	latest   string // input.latest_user_prompt; used if there is no user_instruction
 	proxyURL string
 	runToken string
+	values   int // values and names of the body
 }
 
 var (
@@ -96,7 +97,7 @@ func missing(value, what, member string, header http.Header, name string) error 
 
 // read reads the body.
 func (e *envelope) read(r *rawjson.Reader) error {
-	return r.Object(envelopeMembers, func(name string) error {
+	err := r.Object(envelopeMembers, func(name string) error {
 		switch name {
 		case "task_id":
 			return readID(r, &e.run.TaskID)
@@ -115,6 +116,8 @@ func (e *envelope) read(r *rawjson.Reader) error {
 		}
 		return nil
 	}, "input")
+	e.values = r.Values()
+	return err
 }
 
 // readTask reads the member input.
@@ -233,8 +236,6 @@ func validID(id string) string {
 // deep. A value takes far more memory decoded than as text, so the limit of its bytes is also one of
 // values and names: one for 16 bytes of the limit, and at least 65,536.
 func readBounded(doc []byte, maxBytes int64, walk func(*rawjson.Reader) error) error {
-	if err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, walk); err != nil {
-		return err
-	}
-	return rawjson.Bound(doc, rawjson.Bounds{Values: int(min(max(maxBytes/16, 1<<16), math.MaxInt32))})
+	values := int(min(max(maxBytes/16, 1<<16), math.MaxInt32))
+	return rawjson.Read(doc, rawjson.Limits{Values: values, Mode: rawjson.Liberal}, walk)
 }

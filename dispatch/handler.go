@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
@@ -109,7 +108,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	if err != nil {
 		return reply{}, err
 	}
-	if len(body) >= unadmitted && !t.room(min(int64(rawjson.Values(body))*valueBytes, h.opts.MaxBytesInFlight)) {
+	if len(body) >= unadmitted && !t.room(min(int64(e.values)*valueBytes, h.opts.MaxBytesInFlight)) {
 		return reply{}, errBytes
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())

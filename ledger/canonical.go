@@ -10,7 +10,7 @@ import (
 // that it accepts. A field may contain half of a surrogate pair, as live responses do. It must not
 // contain an object that repeats a name.
 var (
-	fieldLimits = rawjson.Limits{Depth: maxFieldDepth, Mode: rawjson.Unique}
+	fieldLimits = rawjson.Limits{Depth: maxFieldDepth, Values: maxStateValues, Mode: rawjson.Unique}
 	stateLimits = rawjson.Limits{Depth: maxFieldDepth + 10, Mode: rawjson.Unique}
 )
 
@@ -35,11 +35,7 @@ func canonical(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, e
 
 // readField is canonical for a field that a caller provides.
 func readField(value json.RawMessage) (json.RawMessage, error) {
-	written, err := canonical(value, fieldLimits)
-	if err == nil {
-		err = rawjson.Bound(written, rawjson.Bounds{Values: maxStateValues})
-	}
-	return written, err
+	return canonical(value, fieldLimits)
 }
 
 // canonicalOrQuoted is canonical for a value that may not be JSON: it returns such a text as a JSON string.

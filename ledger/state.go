@@ -65,10 +65,9 @@ const contextStores = "_context_stores"
 
 // readEntities reads {"type":{"id":{"field":value}}}.
 func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]fields {
-	doc, err := readStrict(initial, codeState, stateLimits)
-	if err == nil {
-		err = rawjson.Bound(doc, rawjson.Bounds{Values: maxStateValues})
-	}
+	limits := stateLimits
+	limits.Values = maxStateValues
+	doc, err := readStrict(initial, codeState, limits)
 	if err != nil {
 		addUnreadable(ps, "", err)
 		return nil

@@ -147,7 +147,7 @@ func (in *expectedCell) number(member string, value json.RawMessage) *big.Rat {
 		in.wrong("%s is %s and not a number", member, rawjson.KindName(rawjson.Kind(value)))
 		return nil
 	}
-	if err := rawjson.Bound(value, rawjson.Bounds{NumberLen: maxDigits, Exponent: maxDigits}); err != nil {
+	if err := rawjson.BoundNumbers(value, maxDigits, maxDigits); err != nil {
 		in.wrong("%s: %v", member, err)
 		return nil
 	}

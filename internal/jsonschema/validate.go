@@ -51,9 +51,9 @@ const (
 // grows with its values and names, and faster than linearly with the length of a number, so decode
 // bounds both.
 func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, error) {
-	err := rawjson.Check(raw, rawjson.Limits{Depth: depth, Mode: mode})
+	err := rawjson.Check(raw, rawjson.Limits{Depth: depth, Values: values, Mode: mode})
 	if err == nil {
-		err = rawjson.Bound(raw, rawjson.Bounds{Values: values, NumberLen: maxNumberLen, Exponent: maxExponent})
+		err = rawjson.BoundNumbers(raw, maxNumberLen, maxExponent)
 	}
 	if err != nil {
 		return nil, err

@@ -5,51 +5,23 @@ import (
 	"strconv"
 )
 
-// Bounds are for packages whose cost depends on these. 0 means no bound.
-type Bounds struct {
-	Values    int // most values and names of a document
-	NumberLen int // most characters of a number
-	Exponent  int // greatest exponent of a number, and with a minus the smallest
-}
-
-// Bound returns an [*Error] if doc, which [Read] has accepted in any mode, exceeds bounds.
-func Bound(doc []byte, bounds Bounds) error {
-	count := 0
-	if few := len(doc)/2 < bounds.Values; few && bounds.NumberLen == 0 && bounds.Exponent == 0 {
-		return nil // a value and what separates it from the next take two bytes
-	}
+// BoundNumbers returns an [*Error] if doc, which [Read] has accepted in any mode, has a number of more than
+// length characters, or with an exponent that is greater than exponent or smaller than its negative.
+func BoundNumbers(doc []byte, length, exponent int) error {
 	for at, end := 0, 0; at < len(doc); at = end {
-		kind := kinds[doc[at]]
-		if end = tokenEnd(doc, at); kind == 0 { // white space and punctuation
+		if end = tokenEnd(doc, at); kinds[doc[at]] != '0' {
 			continue
 		}
-		if count++; bounds.Values > 0 && count > bounds.Values {
-			return beyond(doc, 0, LimitValues, "has more than %d values", bounds.Values)
+		if end-at > length {
+			return beyond(doc, at, LimitNumberLen, "has a number of more than %d characters", length)
 		}
-		if kind != '0' {
-			continue
-		}
-		if bounds.NumberLen > 0 && end-at > bounds.NumberLen {
-			return beyond(doc, at, LimitNumberLen, "has a number of more than %d characters", bounds.NumberLen)
-		}
-		if e := bytes.IndexAny(doc[at:end], "eE"); e >= 0 && bounds.Exponent > 0 {
-			n, err := strconv.Atoi(string(doc[at+e+1 : end]))
-			if err != nil || n > bounds.Exponent || n < -bounds.Exponent {
-				return beyond(doc, at, LimitExponent, "has a number with an exponent beyond %d", bounds.Exponent)
+		if e := bytes.IndexAny(doc[at:end], "eE"); e >= 0 {
+			if n, err := strconv.Atoi(string(doc[at+e+1 : end])); err != nil || n > exponent || n < -exponent {
+				return beyond(doc, at, LimitExponent, "has a number with an exponent beyond %d", exponent)
 			}
 		}
 	}
 	return nil
-}
-
-// Values returns how many values and names doc has, which [Read] has accepted in any mode.
-func Values(doc []byte) (n int) {
-	for at := 0; at < len(doc); at = tokenEnd(doc, at) {
-		if kinds[doc[at]] != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 func beyond(doc []byte, at int, limit Limit, format string, bound int) error {

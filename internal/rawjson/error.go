@@ -18,7 +18,7 @@ type Error struct {
 	Ambiguous bool  // an object repeats a name
 }
 
-// A Limit names a limit of [Read] or [Bound].
+// A Limit names a limit of [Read] or [BoundNumbers].
 type Limit string
 
 const (

@@ -2,9 +2,8 @@
 // nothing is copied, members keep their order and numbers their digits.
 //
 // [Read] is for documents from outside. It validates a document in one pass. Every mode accepts
-// exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit. The caller bounds
-// the bytes; Read bounds neither the count of values nor the length of numbers. A package whose cost
-// depends on those calls [Bound].
+// exactly one value of RFC 8259 in valid UTF-8, within the [Limits]. The caller bounds the bytes. A package
+// whose cost depends on the length of numbers calls [BoundNumbers].
 //
 // All other functions take values that are known to be valid, such as those that Read has accepted
 // in any mode; with others they may panic.
@@ -39,8 +38,9 @@ const (
 
 // Limits says what Read accepts. The zero value is Strict with the default depth.
 type Limits struct {
-	Depth int // most nesting of objects and arrays; defaults to 256
-	Mode  Mode
+	Depth  int // most nesting of objects and arrays; defaults to 256
+	Values int // most values and names; 0 means no limit
+	Mode   Mode
 }
 
 const defaultDepth = 256
@@ -84,18 +84,25 @@ func (r *Reader) document(walk func(*Reader) error) error {
 	if err := walk(r); err != nil {
 		return err
 	}
-	if err := r.finish(start, 0); err != nil {
+	if err := r.finish(start, 0, 0); err != nil {
 		return err
 	}
 	if r.pos = Space(doc, r.pos); r.pos < len(doc) {
 		return r.failAt(r.pos, "after top-level value")
 	}
+	if r.most > 0 && r.values > r.most {
+		return beyond(doc, 0, LimitValues, "has more than %d values", r.most)
+	}
 	return nil
 }
 
+// Values returns how many values and names have been read. In the walk that has read the value of the
+// document whole, these are all.
+func (r *Reader) Values() int { return r.values }
+
 // finish makes sure that the value that begins at start has been read whole. depth is the nesting
-// around it.
-func (r *Reader) finish(start, depth int) error {
+// around it, and values is how many were read before it.
+func (r *Reader) finish(start, depth, values int) error {
 	switch {
 	case r.err != nil: // and the caller ignored it
 		return r.err
@@ -105,7 +112,7 @@ func (r *Reader) finish(start, depth int) error {
 	for len(r.frames) > depth { // the caller stopped inside the value
 		r.leave()
 	}
-	r.pos = start
+	r.pos, r.values = start, values
 	return r.skip()
 }
 
@@ -155,11 +162,11 @@ func (r *Reader) Object(known []string, member func(name string) error, exact ..
 		if name, err = r.member(known, exact, seen); err != nil {
 			return err
 		}
-		start := r.pos
+		start, values := r.pos, r.values
 		if err = member(name); err != nil {
 			return err
 		}
-		if err = r.finish(start, depth); err != nil {
+		if err = r.finish(start, depth, values); err != nil {
 			return err
 		}
 		more, err = r.next()
@@ -177,6 +184,7 @@ func (r *Reader) enter() (more bool, err error) {
 		return false, r.failDeep(r.pos)
 	}
 	r.frames = append(r.frames, frame{first: int32(len(r.names)), text: int32(len(r.texts))})
+	r.values++
 	r.pos = Space(r.doc, r.pos+1)
 	if r.pos < len(r.doc) && r.doc[r.pos] == '}' {
 		r.pos++
@@ -219,6 +227,7 @@ func (r *Reader) member(known, exact []string, seen []bool) (string, error) {
 		return "", r.failAt(r.pos, "where a colon should be")
 	}
 	r.pos = Space(r.doc, r.pos+1)
+	r.values++
 	content := r.doc[start+1 : end-1]
 	if bytes.IndexByte(content, '\\') >= 0 {
 		content = appendText(nil, content)

@@ -178,46 +178,78 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
-	long := strings.Repeat("7", 65)
-	for _, tt := range []struct {
-		doc               string
-		values, numberLen int
-		limit             rawjson.Limit
-		pointer           string
-	}{
-		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 12, 64, "", ""},
-		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 11, 64, rawjson.LimitValues, ""},
-		{`[false,12]`, 3, 1, rawjson.LimitNumberLen, "/1"},
-		{`[false,1]`, 2, 0, rawjson.LimitValues, ""},
-		{` [ "a,[1,2]\"{}" , "\\" ] `, 3, 64, "", ""},
-		{` [ "a,[1,2]\"{}" , "\\" ] `, 2, 64, rawjson.LimitValues, ""},
-		{`{"a":[1,` + long[:64] + `]}`, 10, 64, "", ""},
-		{`{"a":[1,` + long + `]}`, 10, 64, rawjson.LimitNumberLen, "/a/1"},
-		{`-` + long[:64], 10, 64, rawjson.LimitNumberLen, ""},
-		{`{"a":"` + long + `"}`, 10, 64, "", ""},
-		{`{"\ud800":"\ud800","a":` + long + `,"a":1}`, 10, 64, rawjson.LimitNumberLen, "/a"},
-		{`[` + long + `,1,1]`, 0, 65, "", ""},
-		{`{"a":[1e400,-1E-400,1e+400,0.5e00,"1e999",1e0000400]}`, 0, 0, "", ""},
-		{`{"a":[1e400,1e401]}`, 0, 0, rawjson.LimitExponent, "/a/1"},
-		{`[0.` + long + `e401]`, 0, 0, rawjson.LimitExponent, "/0"},
-		{`[1E-401]`, 0, 0, rawjson.LimitExponent, "/0"},
-		{`1e99999999999999999999`, 0, 0, rawjson.LimitExponent, ""},
-		{`[` + long + `,1,1]`, 4, 0, "", ""},
-		{`[1,1]`, 3, 0, "", ""},
-		{`[1,1]`, 2, 0, rawjson.LimitValues, ""},
-		{`[1234]`, 100, 3, rawjson.LimitNumberLen, "/0"},
-		{`[1e401]`, 100, 0, rawjson.LimitExponent, "/0"},
+func TestBoundOfValues(t *testing.T) {
+	count := func(doc string, most int, walk func(*rawjson.Reader) error) (values int, err error) {
+		err = rawjson.Read([]byte(doc), rawjson.Limits{Values: most}, func(r *rawjson.Reader) error {
+			err := walk(r)
+			values = r.Values()
+			return err
+		})
+		return values, err
+	}
+	whole := func(r *rawjson.Reader) error {
+		_, err := r.Value()
+		return err
+	}
+	members := func(r *rawjson.Reader) error {
+		return r.Object([]string{"known"}, func(name string) error {
+			switch name {
+			case "known":
+				return r.Object(nil, func(string) error { return nil })
+			case "left": // in the middle, and then skipped
+				_ = r.Object(nil, func(string) error { return errors.New("stop") })
+			}
+			return nil
+		})
+	}
+	for doc, want := range map[string]int{
+		`1`: 1, ` [ ] `: 1, `{}`: 1, `[[],{}]`: 3, `{"a":1}`: 3,
+		`{"a":[1,"x",true,false,null,{"b":{}},[]]}`:             12,
+		` [ "a,[1,2]\"{}" , "\\" ] `:                            3,
+		`{"known":{"a":[],"b":{"c":0}},"x":{"y":[1,2]},"z":-1}`: 17,
+		`{"left":{"a":{"b":[1,2]},"c":3},"known":{}}`:           13,
 	} {
-		for _, exponent := range []int{400, 0} {
-			if tt.limit == rawjson.LimitExponent && exponent == 0 {
+		for name, walk := range map[string]func(*rawjson.Reader) error{"whole": whole, "members": members} {
+			if name == "members" && doc[0] != '{' {
 				continue
 			}
-			err := rawjson.Bound([]byte(tt.doc), rawjson.Bounds{Values: tt.values, NumberLen: tt.numberLen, Exponent: exponent})
-			e, _ := errors.AsType[*rawjson.Error](err)
-			if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
-				t.Errorf("%s, exponents to %d: %v, want limit %q at %q", tt.doc, exponent, err, tt.limit, tt.pointer)
+			if got, err := count(doc, want, walk); err != nil || got != want {
+				t.Errorf("%s, %s: %d values, %v, want %d", doc, name, got, err, want)
 			}
+			_, err := count(doc, want-1, walk)
+			if e, ok := errors.AsType[*rawjson.Error](err); want > 1 && (!ok || e.Limit != rawjson.LimitValues || e.Pointer != "") {
+				t.Errorf("%s, %s, most %d: %v", doc, name, want-1, err)
+			}
+		}
+	}
+}
+
+func TestBoundOfNumbers(t *testing.T) {
+	long := strings.Repeat("7", 65)
+	for _, tt := range []struct {
+		doc     string
+		length  int
+		limit   rawjson.Limit
+		pointer string
+	}{
+		{`[false,12]`, 1, rawjson.LimitNumberLen, "/1"},
+		{`{"a":[1,` + long[:64] + `]}`, 64, "", ""},
+		{`{"a":[1,` + long + `]}`, 64, rawjson.LimitNumberLen, "/a/1"},
+		{`-` + long[:64], 64, rawjson.LimitNumberLen, ""},
+		{`{"a":"` + long + `"}`, 64, "", ""},
+		{`{"\ud800":"\ud800","a":` + long + `,"a":1}`, 64, rawjson.LimitNumberLen, "/a"},
+		{`[` + long + `,1,1]`, 65, "", ""},
+		{`{"a":[1e400,1E-400,1e+400,0.5e00,"1e999",1e0000400]}`, 64, "", ""},
+		{`{"a":[1e400,1e401]}`, 64, rawjson.LimitExponent, "/a/1"},
+		{`[0.` + long + `e401]`, 100, rawjson.LimitExponent, "/0"},
+		{`[1E-401]`, 64, rawjson.LimitExponent, "/0"},
+		{`1e99999999999999999999`, 64, rawjson.LimitExponent, ""},
+		{`[1234]`, 3, rawjson.LimitNumberLen, "/0"},
+	} {
+		err := rawjson.BoundNumbers([]byte(tt.doc), tt.length, 400)
+		e, _ := errors.AsType[*rawjson.Error](err)
+		if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
+			t.Errorf("%s: %v, want limit %q at %q", tt.doc, err, tt.limit, tt.pointer)
 		}
 	}
 }

@@ -13,6 +13,8 @@ type scanner struct {
 	pos    int
 	err    error // the first syntax error; nothing is read after it
 	depth  int   // the limit
+	most   int   // the limit of values; 0 is none
+	values int   // how many values and names were read
 	unique bool  // names may not repeat
 	lonely bool  // half of a surrogate pair may stand alone
 
@@ -25,7 +27,7 @@ type scanner struct {
 }
 
 func (s *scanner) reset(doc []byte, limits Limits) {
-	s.doc, s.depth = doc, limits.Depth
+	s.doc, s.depth, s.most, s.values = doc, limits.Depth, limits.Values, 0
 	if s.depth <= 0 {
 		s.depth = defaultDepth
 	}
@@ -62,6 +64,7 @@ func (s *scanner) skip() error {
 	var (
 		doc    = s.doc
 		i      = s.pos
+		values = 0     // values and names read here
 		level  = 0     // objects and arrays entered here and not left
 		object = false // whether the innermost frame entered here is an object
 		first  = 0     // if so, the index of its first name
@@ -80,6 +83,7 @@ func (s *scanner) skip() error {
 				return s.failAt(i, "where a colon should be")
 			}
 			i++
+			values++
 			if uint(i) < uint(len(doc)) && doc[i] == ' ' { // usual, and usually alone
 				i++
 			}
@@ -90,6 +94,7 @@ func (s *scanner) skip() error {
 		if uint(i) >= uint(len(doc)) { // a value begins at i
 			return s.failAt(i, "")
 		}
+		values++
 		switch kinds[doc[i]] {
 		case '"':
 			end, ok := stringEnd(doc, i+1, s.lonely)
@@ -142,7 +147,7 @@ func (s *scanner) skip() error {
 		}
 		for { // a value ended before i, or an empty object or array is open
 			if level == 0 {
-				s.pos = i
+				s.pos, s.values = i, s.values+values
 				return nil
 			}
 			if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
