@@ -50,4 +50,7 @@ func TestProgram(t *testing.T) {
 	again := startWith(t, o)
 	hasNot(t, again.get("/runs/1").say(), "Ping", "a-secret-value")
 	has(t, again.get("/runs/1").id("raw").say(), "Raw requests and answers 2")
+	has(t, again.get("/runs/1").id("more").say(), "Say more")
+	o.agent.Command = nil
+	hasNot(t, startWith(t, o).get("/runs/1").say(), "Say more")
 }

@@ -378,6 +378,8 @@ func (s *server) show(w http.ResponseWriter, _ *http.Request, run *record) {
 	case page.Sample && s.sample != nil:
 		page.Again = "sample"
 	case page.Sample:
+	case run.task.Program != "" && own.Program == "": // this page cannot start the program
+		page.Again = "form"
 	case page.Status == completed && (page.Auth == "" || known):
 		page.Again, page.GoesOn = "form", "here"
 	case page.Status == completed:
