@@ -33,15 +33,15 @@ type AuditRecord struct {
 	Code        toolwire.Code `json:"code,omitempty"`    // of the failure; "" for success
 }
 
-// minSecret is the least length of a value that a record hides. Shorter ones such as "1" and
+// minHiddenValue is the least length of a value that a record hides. Shorter ones such as "1" and
 // "true" occur everywhere in paths.
-const minSecret = 6
+const minHiddenValue = 6
 
 // hide replaces the values of variables, which are written NAME=value.
 func (r *AuditRecord) hide(variables []string) {
 	var values []string
 	for _, entry := range variables {
-		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
+		if _, value, _ := strings.Cut(entry, "="); len(value) >= minHiddenValue {
 			values = append(values, value)
 		}
 	}

@@ -125,14 +125,14 @@ func (c *Cassette) start() {
 	}
 }
 
-// minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one
+// minSoughtToken is the length in bytes from which a run token is searched for in bodies. A shorter one
 // is not a secret and may be a common word.
-const minSecret = 8
+const minSoughtToken = 8
 
 // withTokens returns a redactor that removes these run tokens, too.
 func withTokens(r *redact.Redactor, tokens []string) *redact.Redactor {
 	with := *r
-	short := func(token string) bool { return len(token) < minSecret }
+	short := func(token string) bool { return len(token) < minSoughtToken }
 	with.Secrets = redact.New(slices.DeleteFunc(slices.Clone(tokens), short)...)
 	return &with
 }

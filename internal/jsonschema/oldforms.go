@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// oldForms rewrites what older drafts wrote otherwise.
+// oldForms rewrites what drafts 4 to 2019-09 wrote otherwise. See [reading.draft3] for draft 3.
 func (r *reading) oldForms(obj map[string]any, s spot) {
 	for _, bound := range [...]string{"minimum", "maximum"} {
 		exclusive := "exclusiveM" + bound[1:]
