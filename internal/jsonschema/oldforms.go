@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// oldForms rewrites what drafts 4 to 2019-09 wrote otherwise. See [reading.draft3] for draft 3.
+// oldForms rewrites the values of keywords that older drafts wrote in another form.
 func (r *reading) oldForms(obj map[string]any, s spot) {
 	for _, bound := range [...]string{"minimum", "maximum"} {
 		exclusive := "exclusiveM" + bound[1:]
@@ -81,8 +81,8 @@ func enum(obj map[string]any) {
 	}
 }
 
-// draft3 rewrites the keywords of draft 3 that have another name today.
-func (r *reading) draft3(obj map[string]any, s spot) {
+// oldNames rewrites the keywords of draft 3 that have another name today.
+func (r *reading) oldNames(obj map[string]any, s spot) {
 	rewrite := func(name, now, place string, schema map[string]any) {
 		v := obj[name]
 		at, ok := r.alsoApply(obj, s, schema)

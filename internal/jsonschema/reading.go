@@ -144,7 +144,7 @@ func (r *reading) schema(v any, s spot) {
 	}
 	r.identity(obj, &s)
 	if s.draft == 0 {
-		r.draft3(obj, s)
+		r.oldNames(obj, s)
 	}
 	r.unknown(obj, s)
 	switch s.draft {
