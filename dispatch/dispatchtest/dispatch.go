@@ -51,6 +51,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -224,8 +225,8 @@ type Result struct {
 	ModelRequests []ModelRequest `json:"model_requests,omitempty"`
 
 	run        *proxytest.Run
-	secrets    *redact.Set
-	faultsTold bool // Faults have failed the test
+	hidden     func() *redact.Set // see secrets
+	faultsTold bool               // Faults have failed the test
 }
 
 // OK reports whether the run completed with an answer of the agent's own: it would be graded, and
@@ -284,8 +285,8 @@ func Ping(ctx context.Context, target Target) (*Result, error) {
 		return nil, err
 	}
 	defer s.Close()
-	result := &Result{run: s.Run, secrets: s.Secrets()}
-	defer result.hideSecrets()
+	result := &Result{run: s.Run, hidden: s.Secrets}
+	defer result.hideSecrets(s)
 	if len(s.Target.Command) == 0 {
 		s.ping(ctx, result)
 	}
@@ -319,8 +320,8 @@ func Run(t testing.TB, target Target, task Task) *Result {
 
 // play runs the task, from the ping to the verdict.
 func (s *player) play(ctx context.Context) *Result {
-	result := &Result{run: s.Run, secrets: s.Secrets()}
-	defer result.hideSecrets()
+	result := &Result{run: s.Run, hidden: s.Secrets}
+	defer result.hideSecrets(s)
 	if s.follow = runctx.From[func(*Result)](ctx); s.follow != nil {
 		ctx = runctx.With[func(*Result)](ctx, nil) // not for what the agent dispatches
 	}
@@ -344,6 +345,11 @@ func (s *player) play(ctx context.Context) *Result {
 	}
 	s.Run.End("")
 	result.Log, result.Waits, result.ModelRequests = *s.Run.Log(), s.waits(), s.modelRequests()
+	for _, turn := range result.Turns {
+		if reflect.DeepEqual(turn.Log.State, result.State) { // as of the last turn: it is kept once
+			turn.Log.State = result.State
+		}
+	}
 	if result.WouldBeGraded() && len(s.Platform.Tools()) > 0 &&
 		!slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool {
 			return !c.Trace
@@ -475,7 +481,7 @@ func (r *Result) answer(ex Exchange) string {
 	if strings.TrimSpace(ex.Body) == "" {
 		return fmt.Sprintf("%d with an empty body", ex.Status)
 	}
-	return fmt.Sprintf("%d: %s", ex.Status, text.Line(r.secrets.Redact(ex.Body), maxReason))
+	return fmt.Sprintf("%d: %s", ex.Status, text.Line(r.secrets().Redact(ex.Body), maxReason))
 }
 
 // foreign returns the scheme of a challenge that asks for anything but a bearer token.
@@ -514,7 +520,7 @@ func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
 	if n := len(r.Turns); n > 0 {
 		r.Error = fmt.Sprintf("turn %d: %s", n+1, r.Error)
 	}
-	r.Error = r.secrets.Redact(r.Error + "; its handler answered in its place")
+	r.Error = r.secrets().Redact(r.Error + "; its handler answered in its place")
 }
 
 // reason returns the first line of an error for a sentence.
@@ -540,7 +546,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
 			if p.Fatal {
-				r.fail(AgentBadResponse, "%s", text.Line(r.secrets.Redact(p.String()), maxReason))
+				r.fail(AgentBadResponse, "%s", text.Line(r.secrets().Redact(p.String()), maxReason))
 			}
 		}
 		return
@@ -552,5 +558,5 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 }
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {
-	r.ErrorClass, r.Error = class, r.secrets.Redact(fmt.Sprintf(format, args...))
+	r.ErrorClass, r.Error = class, r.secrets().Redact(fmt.Sprintf(format, args...))
 }

@@ -29,7 +29,7 @@ func (r Result) String() string { return r.print("") }
 
 // print is [Result.String] below a line that names the cause of the failure already.
 func (r *Result) print(cause string) string {
-	run := r.timeline()
+	run, secrets := r.timeline(), r.secrets()
 	for i := range run.Rows {
 		row := &run.Rows[i]
 		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return text.Line(note, maxReason) == cause })
@@ -46,7 +46,7 @@ func (r *Result) print(cause string) string {
 		line("error", "%s", s)
 	}
 	for _, c := range r.Changes {
-		line("ledger", "%s", text.Line(r.secrets.Redact(c.String()), maxReason))
+		line("ledger", "%s", text.Line(secrets.Redact(c.String()), maxReason))
 	}
 	for _, s := range r.Warnings {
 		line("warning", "%s", s)
@@ -57,7 +57,7 @@ func (r *Result) print(cause string) string {
 		}
 	}
 	if r.WouldBeGraded() {
-		line("final", "%s", text.Lines(r.secrets.Redact(r.FinalResponse), maxFinal))
+		line("final", "%s", text.Lines(secrets.Redact(r.FinalResponse), maxFinal))
 	}
 	line("verdict", "%s", r.verdict(cause))
 	return b.String()
@@ -109,7 +109,7 @@ func (r *Result) timeline() timeline.Run {
 	for i, m := range r.Messages {
 		run.Messages = append(run.Messages, message("message-"+strconv.Itoa(i+1), m))
 	}
-	run.Redact(r.secrets)
+	run.Redact(r.secrets())
 	for _, p := range r.Problems {
 		run.Problems = append(run.Problems, timeline.Problem{Fatal: p.Fatal, Code: p.Code, Pointer: p.Pointer, Text: p.Message})
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -151,4 +152,34 @@ func TestStoredTrialsShareTheirCase(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The results of an experiment without a file are in memory, so what each of them keeps is bounded: the run with its
+// ledger, for calls that come late, but not the forms in which its secrets may be written.
+func TestMemoryOfResults(t *testing.T) {
+	const rows = 1000
+	cases := casesOf(t, "user\n"+strings.Repeat("Where is order 1?\n", rows), dispatchtest.Task{World: proxytest.World{
+		InitialState: `{"order":{"1":{"status":"open"}}}`,
+		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "order_id", nil)},
+	}})
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		got, err := proxy.Call[map[string]string](ctx, run.Proxy, "get_order", map[string]string{"order_id": "1"})
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "It is " + got["status"]}, nil
+	}
+	live := func() int64 {
+		runtime.GC()
+		runtime.GC() // what the first one has finalized
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := live()
+	e := run(t, agent, cases, nil)
+	if each := (live() - before) / rows; each > 8500 || e.Count(eval.Passed) != rows {
+		t.Errorf("%d trials passed and keep %d bytes each", e.Count(eval.Passed), each)
+	}
+	runtime.KeepAlive(cases)
 }
