@@ -297,18 +297,20 @@ func validContent(c Content) bool {
 	return false
 }
 
-// validArguments reports whether raw is a JSON object, a JSON string, or empty, which is written as {}.
+// validArguments reports whether raw is a JSON object, a JSON string, or blank, which is written as {}.
 func validArguments(raw json.RawMessage) bool {
 	kind := rawjson.Kind(raw)
-	return len(raw) == 0 || (kind == '{' || kind == '"') && wellFormed(raw)
+	return kind == 0 || (kind == '{' || kind == '"') && wellFormed(raw)
 }
 
+// valueLimits are those of a value in a message.
+var valueLimits = rawjson.Limits{Depth: maxValueDepth, Mode: rawjson.Liberal}
+
 // wellFormed reports whether a value in a message is JSON in UTF-8 that is not nested too deep.
-func wellFormed(value []byte) bool { return readable(value, maxValueDepth) }
+func wellFormed(value []byte) bool { return rawjson.Check(value, valueLimits) == nil }
 
 func readable(value []byte, depth int) bool {
-	limits := rawjson.Limits{Depth: depth, Mode: rawjson.Liberal}
-	return rawjson.Check(value, limits) == nil
+	return rawjson.Check(value, rawjson.Limits{Depth: depth, Mode: rawjson.Liberal}) == nil
 }
 
 func gradeable(messages []Message) bool {

@@ -38,9 +38,9 @@
 // apply its rules, and [ResponseSchema] expresses them as a JSON Schema. The handler therefore
 // repairs messages before it sends them, and removes messages that it cannot repair:
 //
-//	empty arguments                                           {}
+//	arguments that are blank or null                          {}
 //	arguments that are unfinished or otherwise not JSON       the JSON string of the text
-//	arguments that are a list, a number, a boolean or null    the JSON string of the text
+//	arguments that are a list, a number or a boolean          the JSON string of the text
 //	a tool call without an id                                 a new id
 //	a tool message without tool_call_id                       the id of the first call without a result
 //	content that is text, not JSON                            the JSON string of the text

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -252,13 +251,13 @@ const maxComparedDepth = 64
 // the same if the JSON values are equal, as JSON or as JSON in a string. Large or deep ones, and what is
 // not JSON, must have the same text.
 func hashOf(tool string, arguments json.RawMessage) string {
-	if rawjson.Kind(arguments) == '"' && wellFormed(arguments) {
-		arguments = json.RawMessage(rawjson.Unquote(arguments))
+	text, err := rawjson.ReadArguments(arguments, valueLimits)
+	if err != nil { // the model may have written a string, of which the agent passes the text
+		text, _ = rawjson.ReadArguments(text, valueLimits)
 	}
-	text := cmp.Or(string(bytes.TrimSpace(arguments)), "{}")
-	if len(text) <= maxTranscriptText && readable([]byte(text), maxComparedDepth) {
-		text = rawjson.Key(json.RawMessage(text))
+	if len(text) <= maxTranscriptText && readable(text, maxComparedDepth) {
+		text = json.RawMessage(rawjson.Key(text))
 	}
-	sum := sha256.Sum256([]byte(tool + "\x00" + text))
+	sum := sha256.Sum256(append([]byte(tool+"\x00"), text...))
 	return string(sum[:])
 }

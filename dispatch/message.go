@@ -156,7 +156,7 @@ type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 
-	// Arguments is a JSON object, or a JSON string that contains one as text. If it is empty, {} is
+	// Arguments is a JSON object, or a JSON string that contains one as text. If it is blank, {} is
 	// written.
 	Arguments json.RawMessage `json:"arguments"`
 }
@@ -174,7 +174,7 @@ func (c ToolCall) String() string {
 // MarshalJSON writes the flat form.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	type flat ToolCall
-	if len(c.Arguments) == 0 {
+	if rawjson.Kind(c.Arguments) == 0 {
 		c.Arguments = json.RawMessage("{}")
 	}
 	return rawjson.Encode(flat(c))

@@ -97,10 +97,7 @@ var unfinished = Text(string(toolresult.Failure("tool_call_failed", "the call ha
 // recordable returns arguments as they can be sent. JSON objects and strings of at most 64 KiB stay
 // as they are. Anything else becomes a JSON string of at most 64 KiB.
 func recordable(given json.RawMessage) json.RawMessage {
-	switch {
-	case len(given) == 0:
-		return json.RawMessage("{}")
-	case len(given) <= maxTranscriptText && validArguments(given):
+	if len(given) <= maxTranscriptText && validArguments(given) {
 		return given
 	}
 	return json.RawMessage(textContent(string(given)))

@@ -149,6 +149,9 @@ func (s *sender) toolCalls(m *Message) {
 		case validArguments(fixed):
 			c.Arguments = fixed
 			s.report(codeRepaired, at+"/arguments", "were not UTF-8")
+		case rawjson.Kind(c.Arguments) == 'n' && wellFormed(c.Arguments):
+			c.Arguments = nil
+			s.report(codeRepaired, at+"/arguments", "were null: {} is sent")
 		default:
 			c.Arguments = rawjson.Quote(string(c.Arguments))
 			s.report(codeRepaired, at+"/arguments",

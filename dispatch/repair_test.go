@@ -72,8 +72,9 @@ func TestMalformedMessages(t *testing.T) {
 		problems string // codes and pointers
 	}{
 		{
-			"empty arguments", []dispatch.Message{calling(call("1", "f", ""))},
-			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{}}]}`, "",
+			"arguments that are blank or null", []dispatch.Message{calling(call("1", "f", ""), call("2", "f", " "), call("3", "f", ` null`))},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{}},{"id":"2","name":"f","arguments":{}},{"id":"3","name":"f","arguments":{}}]}`,
+			"messages_repaired /messages/1/tool_calls/2/arguments",
 		},
 		{
 			"arguments that are unfinished or otherwise not JSON", []dispatch.Message{calling(call("1", "f", `{"order_id":`), call("2", "f", `4521, please`))},
@@ -81,10 +82,10 @@ func TestMalformedMessages(t *testing.T) {
 			"messages_repaired /messages/1/tool_calls/0/arguments,messages_repaired /messages/1/tool_calls/1/arguments",
 		},
 		{
-			"arguments that are a list, a number, a boolean or null",
-			[]dispatch.Message{calling(call("1", "f", `[1]`), call("2", "f", `5`), call("3", "f", `true`), call("4", "f", `null`))},
-			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"[1]"},{"id":"2","name":"f","arguments":"5"},{"id":"3","name":"f","arguments":"true"},{"id":"4","name":"f","arguments":"null"}]}`,
-			"messages_repaired /messages/1/tool_calls/0/arguments,messages_repaired /messages/1/tool_calls/1/arguments,messages_repaired /messages/1/tool_calls/2/arguments,messages_repaired /messages/1/tool_calls/3/arguments",
+			"arguments that are a list, a number or a boolean",
+			[]dispatch.Message{calling(call("1", "f", `[1]`), call("2", "f", `5`), call("3", "f", `true`))},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"[1]"},{"id":"2","name":"f","arguments":"5"},{"id":"3","name":"f","arguments":"true"}]}`,
+			"messages_repaired /messages/1/tool_calls/0/arguments,messages_repaired /messages/1/tool_calls/1/arguments,messages_repaired /messages/1/tool_calls/2/arguments",
 		},
 		{
 			"a tool call without an id", []dispatch.Message{calling(call("", "f", "{}"), call("call_1", "g", "{}"))},

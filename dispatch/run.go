@@ -118,8 +118,8 @@ func (r *Run) recording() *Transcript {
 
 // History returns the conversation so far, for a model: the rows of [Run.Messages] and the present
 // prompt as a user message, unless the last row is that prompt. Rows may contain tool calls in the
-// flat or the nested form. Arguments that are a JSON-encoded object become objects. The error is an
-// [*toolwire.Error] with invalid_input.
+// flat or the nested form. Arguments that are a JSON-encoded object become objects, and null and blank
+// text become {}. The error is an [*toolwire.Error] with invalid_input.
 func (r *Run) History() ([]Message, error) {
 	messages, err := r.replayed()
 	if err != nil {
@@ -180,17 +180,9 @@ func (r *Run) replayed() ([]Message, error) {
 	return messages, nil
 }
 
-// objectArguments returns the object that a JSON-encoded string contains. It returns other
-// arguments unchanged.
+// objectArguments returns the object that arguments are or contain. It returns other arguments unchanged.
 func objectArguments(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return raw
-	}
-	if object := json.RawMessage(text); Content(object).kind() == '{' && json.Valid(object) {
+	if object, err := rawjson.ReadArguments(raw, valueLimits); err == nil {
 		return object
 	}
 	return raw

@@ -58,14 +58,22 @@ func (c *checker) validator(raw json.RawMessage) *Validator {
 func (s *Set) Unchecked() []toolwire.Problem { return slices.Clone(s.unchecked) }
 
 // ValidateArguments validates the arguments of a call against the tool's input schema. Names are
-// case-sensitive. Empty arguments count as {}. The error is a [*toolwire.Error] that names the tool. Its
-// code is toolwire.CodeUnknownTool if the set has no tool of that name.
+// case-sensitive. Blank arguments count as {}. What is not an object is not valid, whatever the schema says.
+// The error is a [*toolwire.Error] that names the tool. Its code is toolwire.CodeUnknownTool if the set has
+// no tool of that name.
 func (s *Set) ValidateArguments(name string, arguments []byte) error {
-	if len(arguments) == 0 {
-		arguments = []byte(`{}`)
+	kind := rawjson.Kind(arguments)
+	if kind == 0 {
+		arguments, kind = []byte(`{}`), '{'
 	}
 	tool, ok := s.tools[name]
-	return validatePart(name, "arguments", ok, tool.input, arguments)
+	err := validatePart(name, "arguments", ok, tool.input, arguments)
+	if err == nil && kind != '{' {
+		e := notDocument(toolwire.CodeMismatch, "type", "must be an object, not "+rawjson.KindName(kind))
+		e.Tool, e.Message = text.Cut(name, 128), "arguments"
+		return e
+	}
+	return err
 }
 
 // ValidateResult validates a tool's response against its output schema. Without an output schema

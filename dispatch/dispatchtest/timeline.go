@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
@@ -183,11 +184,7 @@ func message(key string, m dispatch.Message) timeline.Message {
 		}
 	}
 	for i, c := range m.ToolCalls {
-		arguments := c.Arguments
-		var inner string
-		if json.Unmarshal(arguments, &inner) == nil { // JSON in a string, as some models write it
-			arguments = json.RawMessage(inner)
-		}
+		arguments, _ := rawjson.ReadArguments(c.Arguments, rawjson.Limits{Mode: rawjson.Liberal}) // or what was written
 		name := fmt.Sprintf("%s-call-%d", key, i+1)
 		shown.Calls = append(shown.Calls, timeline.MessageCall{ID: c.ID, Name: c.Name, Arguments: timeline.JSON(name, arguments)})
 	}

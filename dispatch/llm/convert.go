@@ -357,23 +357,14 @@ func object(pairs ...any) json.RawMessage { return rawjson.ObjectOf(pairs...) }
 // argumentsOf returns the arguments of a call as a transcript shows them: an object if they are
 // one, also one in a string, and otherwise a string with what the model wrote.
 func argumentsOf(value json.RawMessage) json.RawMessage {
-	switch kind := rawjson.Kind(value); kind {
-	case 0, 'n':
-		return json.RawMessage("{}")
-	case '{':
-		return bytes.Clone(bytes.TrimSpace(value))
-	case '"':
-		text := bytes.TrimSpace([]byte(rawjson.Unquote(value)))
-		if len(text) == 0 {
-			return json.RawMessage("{}")
-		}
-		if rawjson.Kind(text) == '{' && rawjson.Check(text, readable) == nil {
-			return text
-		}
-	default:
-		return rawjson.Quote(string(value))
+	text, err := rawjson.ReadArguments(value, readable)
+	if err != nil && rawjson.Kind(value) != '"' {
+		return rawjson.Quote(string(text))
 	}
-	return bytes.Clone(value)
+	if err != nil {
+		text = value // with its escapes
+	}
+	return bytes.Clone(text)
 }
 
 // member returns the member of the first name that an object has. A member that is null is none.

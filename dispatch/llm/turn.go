@@ -20,7 +20,8 @@ type turn struct {
 
 type turnCall struct {
 	id, name  string
-	arguments json.RawMessage // an object, or text that is not one
+	arguments json.RawMessage // an object, or the text that the model wrote
+	isObject  bool
 	result    string
 }
 
@@ -52,7 +53,8 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 				if call.ID == "" || call.Name == "" {
 					return nil, malformed("/"+strconv.Itoa(i)+"/tool_calls/"+strconv.Itoa(j), "needs an id and a name")
 				}
-				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: argumentsText(call.Arguments), result: unanswered})
+				arguments, err := rawjson.ReadArguments(call.Arguments, readable)
+				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: arguments, isObject: err == nil, result: unanswered})
 			}
 			for j, call := range slices.Backward(m.ToolCalls) { // the first of equal ids is taken first
 				open[call.ID] = append(open[call.ID], callAt{len(turns), j})
@@ -102,21 +104,10 @@ func contentTexts(content dispatch.Content) []string {
 	return textsOf(json.RawMessage(content))
 }
 
-// argumentsText returns the arguments as the model wrote them.
-func argumentsText(arguments json.RawMessage) json.RawMessage {
-	if len(arguments) == 0 {
-		return json.RawMessage("{}")
-	}
-	if json.Valid(arguments) && rawjson.Kind(arguments) == '"' {
-		return json.RawMessage(rawjson.Unquote(arguments))
-	}
-	return arguments
-}
-
 // object returns the arguments as an object, for the formats that have no other. What is not an
 // object is the member arguments.
 func (c turnCall) object() json.RawMessage {
-	if rawjson.Kind(c.arguments) == '{' && json.Valid(c.arguments) {
+	if c.isObject {
 		return c.arguments
 	}
 	return object("arguments", string(c.arguments))

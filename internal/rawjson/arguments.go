@@ -17,9 +17,9 @@ func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 	switch v := args.(type) {
 	case nil:
 	case json.RawMessage:
-		raw = bytes.Trim(v, whitespace)
+		raw = v
 	case []byte:
-		raw = bytes.Trim(v, whitespace)
+		raw = v
 	default:
 		body, err := json.Marshal(args)
 		if err != nil {
@@ -31,13 +31,35 @@ func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 		}
 		raw = body
 	}
-	if len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage("{}"), nil
-	}
-	if err := CheckArguments(raw, limits); err != nil {
+	object, err := argumentsOf(raw, limits)
+	if err != nil {
 		return nil, err
 	}
-	return raw, nil
+	return object, nil
+}
+
+// ReadArguments reads the arguments of a call as another party wrote them: a JSON object, or a JSON string
+// whose text is one, as some APIs of models have it. It returns the object byte for byte, without white
+// space around it. No value, null, and a text that is blank or null are {}. The error says why anything
+// else is not an object. The text is then what was written: the text of the string, or given, which need
+// not be JSON.
+func ReadArguments(given []byte, limits Limits) (text json.RawMessage, err error) {
+	if Kind(given) == '"' && Check(given, limits) == nil {
+		given = []byte(Unquote(given))
+	}
+	return argumentsOf(given, limits)
+}
+
+// argumentsOf returns the object that a text has, or the text and why it has none.
+func argumentsOf(text []byte, limits Limits) (json.RawMessage, error) {
+	object := bytes.Trim(text, whitespace)
+	if len(object) == 0 || string(object) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if err := CheckArguments(object, limits); err != nil {
+		return text, err
+	}
+	return object, nil
 }
 
 // CheckArguments makes sure that raw is one JSON object within limits.

@@ -37,8 +37,10 @@ func (h *handler) parse(body []byte) (envelope, error) {
 		return e, errorf(codeEnvelope, "the body has no arguments; one of %s is expected, "+
 			"in the body or in its member tool, function or tool_call", strings.Join(h.opts.ArgumentKeys, ", "))
 	}
-	err = h.normalize(&e)
-	return e, err
+	if e.arguments, err = rawjson.ReadArguments(e.arguments, h.json); err != nil {
+		return e, &toolwire.Error{Package: "webhook", Code: codeEnvelope, Message: err.Error(), Err: err}
+	}
+	return e, nil
 }
 
 // object reads the body or an object in it that can have the name and the arguments. holder is 0
@@ -84,33 +86,4 @@ func (h *handler) object(r *rawjson.Reader, e *envelope, holder, depth int) erro
 		}
 		return err
 	})
-}
-
-// normalize turns the arguments into an object. They are valid JSON; the content of a string is
-// not checked yet.
-func (h *handler) normalize(e *envelope) error {
-	switch e.arguments[0] {
-	case '{':
-		return nil
-	case 'n':
-		e.arguments = json.RawMessage("{}")
-		return nil
-	case '"':
-		var text string
-		if err := json.Unmarshal(e.arguments, &text); err != nil {
-			return errorf(codeEnvelope, "the arguments are a string that cannot be read")
-		}
-		raw, err := rawjson.EncodeArguments([]byte(text), h.json)
-		if err != nil {
-			message := "the arguments are a string, but what it holds is not usable: " + err.Error()
-			return &toolwire.Error{Package: "webhook", Code: codeEnvelope, Message: message, Err: err}
-		}
-		e.arguments = raw
-		return nil
-	}
-	kind := e.arguments[0]
-	if kind == '-' || kind >= '0' && kind <= '9' {
-		kind = '0'
-	}
-	return errorf(codeEnvelope, "the arguments must be an object, not %s", rawjson.KindName(kind))
 }
