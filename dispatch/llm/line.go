@@ -105,6 +105,7 @@ type reply struct {
 	turn    int                // of the thread
 	system  *system            // of the request
 	prefill []dispatch.Message // the beginning of the answer that the request ends with
+	key     uint64             // of the request
 
 	answered bool
 	fault    string // why there is no answer

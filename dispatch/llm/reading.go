@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"sort"
 
@@ -128,6 +129,25 @@ func (rd *reading) branches(th *thread, r *request) bool {
 	}
 	return r.previous == "" && th.system.key != r.system.key &&
 		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered || l.reply.fault == "" })
+}
+
+// key is equal for requests with the same messages: the last ones of a conversation are not the same as all of it.
+func (rd *reading) key(r *request) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, l := range rd.lines[:rd.from] {
+		maphash.WriteComparable(&h, l.key)
+	}
+	for i, l := range r.lines {
+		if at := rd.at[i]; at >= 0 {
+			l = rd.lines[at]
+		}
+		maphash.WriteComparable(&h, l.key)
+	}
+	for _, m := range r.prefill {
+		maphash.WriteComparable(&h, newLine(m, nil).key)
+	}
+	return h.Sum64()
 }
 
 // adds reports whether the request adds a message.

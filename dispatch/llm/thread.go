@@ -55,29 +55,32 @@ type attempt struct {
 // take takes a request that belongs to the thread. If it is the last request again, a new thread takes it, if there may
 // be more of them.
 func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *reply {
+	key := rd.key(r)
 	rd.change(ids)
 	fresh := th.insert(r, rd, ids)
 	th.direct(r.system)
 	if r.stored != "" {
 		th.stored = r.stored
 	}
-	start := min(rd.last+1, len(th.lines))
-	if rest := th.lines[start:]; !fresh && len(rest) > 0 && rest[0].reply != nil && rest[len(rest)-1].reply == rest[0].reply {
-		switch p := rest[0].reply; {
-		case sameTexts(p.prefill, r.prefill): // the same request
+	if n := len(th.lines) - 1; !fresh && n > rd.last && th.lines[n].reply != nil {
+		p := th.lines[n].reply
+		start, _ := th.of(p)
+		start = max(start, rd.last+1)
+		switch first := th.lines[start]; {
+		case p.key == key: // the same request
 			if !more || !p.answered && p.fault != "" {
 				p.system, p.fault, p.unread = th.system, "", false
 				return p
 			}
 			th = th.fork(start)
-		case len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
-			r.prefill = []dispatch.Message{rest[0].Message}
+		case len(r.prefill) > 0 && first.text != 0 && first.text == newLine(r.prefill[0], nil).text: // it goes on with an answer
+			r.prefill = []dispatch.Message{first.Message}
 			th.cut(start)
 			th.lines = th.lines[:start]
 		}
 	}
 	th.turns++
-	p := &reply{thread: th, system: th.system, prefill: r.prefill, turn: th.turns}
+	p := &reply{thread: th, system: th.system, prefill: r.prefill, key: key, turn: th.turns}
 	th.lines = append(th.lines, p.waiting()...)
 	th.last = p
 	return p
@@ -289,10 +292,6 @@ func (th *thread) backward(yield func(int, dispatch.Message) bool) {
 			return
 		}
 	}
-}
-
-func sameTexts(a, b []dispatch.Message) bool {
-	return slices.EqualFunc(a, b, func(a, b dispatch.Message) bool { return a.Content.String() == b.Content.String() })
 }
 
 // A system is the system prompt of a request.

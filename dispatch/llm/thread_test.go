@@ -72,6 +72,23 @@ func TestConversationOfRequests(t *testing.T) {
 			"user a; assistant yes; user b; assistant yes", ""},
 		{"the agent ignores a response", chatPath, [][2]string{asks("user a"), asks("user a", "user b")}, "user a; assistant yes; user b; assistant yes", ""},
 		{"the same request again", chatPath, [][2]string{asks("user a"), {chat("user a"), string(says("no"))}}, "user a; assistant no", ""},
+		{"the last messages, and then all of them", chatPath, [][2]string{
+			asks("user a"), {chat("assistant yes", "user b"), string(says("no"))}, {chat("user a", "assistant yes", "user b"), string(says("maybe"))},
+		}, "user a; assistant yes; user b; assistant no; assistant maybe", ""},
+		{"all messages, and then the last of them, twice", chatPath, [][2]string{
+			asks("user a"), {chat("user a", "assistant yes", "user b"), string(says("no"))},
+			{chat("assistant yes", "user b"), string(says("maybe"))}, {chat("assistant yes", "user b"), string(says("so"))},
+		}, "user a; assistant yes; user b; assistant no; assistant so", ""},
+		{"the same request again, with a summary of what came before", chatPath, [][2]string{
+			asks("user a"), {chat("user summary", "assistant yes", "user b"), string(says("no"))}, {chat("user summary", "assistant yes", "user b"), string(says("maybe"))},
+		}, "user a; assistant yes; user b; assistant maybe", ""},
+		{"a chained request, and then the whole conversation", "/v1/responses", [][2]string{
+			responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_1"`, "resp_2", "no"),
+			responses(item("a")+`,{"role":"assistant","content":"yes"},`+item("b"), "", "resp_3", "maybe"),
+		}, "user a; assistant yes; user b; assistant maybe", ""},
+		{"a message before one that is known, and after an answer that is passed over", chatPath, [][2]string{
+			asks("user a"), {chat("user a", "user b"), string(says("no"))}, {chat("user a", "user n", "user b"), string(says("maybe"))},
+		}, "user a; assistant yes; user n; user b; assistant no; assistant maybe", ""},
 		{"nothing that is shown follows the beginning of the response", "/v1/messages", [][2]string{{
 			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"{"}]}`,
 			`{"type":"message","content":[{"type":"redacted_thinking","data":"x"}],"stop_reason":"end_turn"}`,
