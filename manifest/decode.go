@@ -120,5 +120,8 @@ func parseError(data []byte, err error) *Error {
 		e.Message = fmt.Sprintf("parse manifest: line %d, column %d: %s",
 			line, column, strings.TrimSpace(s.Pointer+" "+s.Problem))
 	}
+	if rawjson.IsForeign(data) {
+		e.Message += rawjson.Convert
+	}
 	return e
 }

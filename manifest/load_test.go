@@ -244,6 +244,8 @@ func TestRootDocument(t *testing.T) {
 		{"cut off", `{"tools":[{"name":"a"`,
 			"parse manifest: line 1, column 22: /tools/0 ends before the JSON value is complete"},
 		{"comment", "{ // x\n}", "parse manifest: line 1, column 3: invalid character '/'"},
+		{"another language", "tools:\n  - name: a\n", "parse manifest: line 1, column 2: invalid character 'o' in the literal true; " +
+			"convert a document in another form, such as YAML, TOML or JavaScript, to JSON in UTF-8"},
 		{"root member in other case", `{"Tools":[]}`,
 			`parse manifest: line 1, column 2: /Tools is spelled "Tools" here; names are case-sensitive, it must be "tools"`},
 		{"duplicate member", `{"tools":[{"name":"a","name":"b"}]}`,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -24,13 +25,30 @@ func readAs(data []byte, mode rawjson.Mode) (json.RawMessage, error) {
 	if err == nil {
 		return doc, nil
 	}
-	return nil, notStrict(err)
+	more := ""
+	if rawjson.IsForeign(data) {
+		more = rawjson.Convert
+	}
+	return nil, notStrict(err, more)
 }
 
-// notStrict returns the problem of a document from an error of [rawjson.Read].
-func notStrict(err error) error {
+// readLiberal reads a document of another party. Bytes in its strings that are not UTF-8 are left as they are.
+func readLiberal(data []byte) (json.RawMessage, error) {
+	data = rawjson.WithoutMark(data)
+	doc, err := readAs(data, rawjson.Liberal)
+	if err == nil || utf8.Valid(data) {
+		return doc, err
+	}
+	if _, err := readAs(bytes.ToValidUTF8(data, []byte("\ufffd")), rawjson.Liberal); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(data), nil
+}
+
+// notStrict returns the problem of a document from an error of [rawjson.Read]. more ends the message.
+func notStrict(err error, more string) error {
 	e, _ := errors.AsType[*rawjson.Error](err) // it makes no other errors
-	return oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem))
+	return oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s%s", e.Offset, e.Problem, more))
 }
 
 // repeats reports whether a name occurs twice.

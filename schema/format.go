@@ -262,7 +262,11 @@ func (l toolList) isStrict(i int, all *problem.List[toolwire.Problem]) bool {
 	}
 	e, wrong := errors.AsType[*rawjson.Error](rawjson.Check(l.entries[i], rawjson.Limits{}))
 	if wrong {
-		all.Add("not_json", element(i)+e.Pointer, "is not strict JSON: %s", e.Problem)
+		list := membersOf(l.entries[i])
+		for _, wrapper := range []string{"function", "toolSpec"} {
+			list = append(list, membersOf(member(list, wrapper))...)
+		}
+		all.AddTool(text.Cut(rawjson.Unquote(member(list, "name")), 128), "not_json", element(i)+e.Pointer, "is not strict JSON: %s", e.Problem)
 	}
 	return !wrong
 }
@@ -275,13 +279,13 @@ var (
 
 // findList finds the list: the document itself or a member of it.
 func findList(data []byte) (toolList, error) {
-	doc, err := readAs(data, rawjson.Liberal)
+	doc, err := readLiberal(data)
 	if err != nil {
 		return toolList{}, err
 	}
 	var wrong error
-	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
-		wrong = notStrict(err)
+	if err := rawjson.Check(doc, rawjson.Limits{}); err != nil {
+		wrong = notStrict(err, "")
 	}
 	holder := membersOf(doc)
 	unclear := repeats(holder)

@@ -3,6 +3,7 @@ package schema_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -407,6 +408,11 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		// A name that occurs twice, and half of a surrogate pair, cost the tool that has it.
 		{`{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{"type":"object","type":"object"}},{"name":"c","description":"cut \ud83d","inputSchema":{}}]}`,
 			"mcp a", "not_json /1/inputSchema/type\nnot_json /2/description"},
+		{"[{\"name\":\"b\",\"description\":\"caf\xe9\",\"parameters\":{}},{\"name\":\"a\",\"parameters\":{\"\xff\":1}},{\"name\":\"c\",\"parameters\":{}}]",
+			"openai_responses c", "not_json /0/description\nnot_json /1/parameters"},
+		{"{\"note\":\"\xff\",\"tools\":[{\"name\":\"a\",\"inputSchema\":{}}]}", "mcp a", ""}, // it is not read
+		{"[{\"name\":\"a\",\"inputSchema\":{}},\xff]", "", "not_json /1"},
+		{"\ufeff" + `[{"name":"a","inputSchema":{}}]`, "mcp a", ""},
 		{`[{"name":"b","name":"b","parameters":{}},{"name":"a","parameters":{}}]`, "openai_responses a", "not_json /0/name"},
 		{`[{"functionDeclarations":[{"name":"a","parameters":{}},{"name":"b","parameters":{"x":1,"x":2}}]}]`, "openai_responses a", "not_json /1/parameters/x"},
 		{`[{"functionDeclarations":[{"name":"a"}],"functionDeclarations":[{"name":"b"}]},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/functionDeclarations"},
@@ -477,6 +483,34 @@ func TestImportFindsLists(t *testing.T) {
 		`{"name":"a","input_schema":{}}`, `{"a":{"description":"d"}}`, `{"mcpServers":{"x":{"command":"y"}},"n":1}`, `"tools"`} {
 		if tools, _, err := schema.Import([]byte(doc), ""); len(tools) > 0 || found(t, err) != "not_list " {
 			t.Errorf("%s: %+v, %v", doc, tools, err)
+		}
+	}
+}
+
+// The problem of an entry that is not strict JSON names its tool.
+func TestImportNamesTheTool(t *testing.T) {
+	for _, doc := range []string{
+		"[{\"name\":\"bad\",\"description\":\"\xff\",\"parameters\":{}},{\"name\":\"a\",\"parameters\":{}}]",
+		`[{"type":"function","function":{"name":"bad","parameters":{"x":1,"x":2}}},{"type":"function","function":{"name":"a"}}]`,
+		`[{"toolSpec":{"description":"\ud83d","name":"bad"}},{"toolSpec":{"name":"a","description":"d","inputSchema":{}}}]`,
+	} {
+		tools, _, err := schema.Import([]byte(doc), "")
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || len(tools) != 1 || len(e.Problems) != 1 || e.Problems[0].Tool != "bad" {
+			t.Errorf("%q: %+v, %v", doc, tools, err)
+		}
+	}
+}
+
+// A text that was never meant as JSON is told from JSON with a fault.
+func TestImportOfAnotherLanguage(t *testing.T) {
+	const advice = "convert a document in another form, such as YAML, TOML or JavaScript"
+	for doc, foreign := range map[string]bool{
+		"[[tools]]\nname = \"a\"\n": true, "[tools.search]\n": true, "title = \"a\"\n": true, "tools:\n  - name: \"a\"\n": true, "- name: a\n": true, "---\n[]": true,
+		"export const tools = []": true, "[{name: \"a\"}]": true, "{'name': 'a'}": true, "<tools/>": true, "# \"a\"\n[]": true, "\xff\xfe[\x00]\x00": true,
+		"": false, "[": false, `[{"name":"a",}]`: false, `[{"name":"a"} {"name":"b"}]`: false, `[{"name":"a`: false, "{}{}": false, strings.Repeat("[", 300): false,
+	} {
+		if _, _, err := schema.Import([]byte(doc), ""); err == nil || strings.Contains(err.Error(), advice) != foreign {
+			t.Errorf("%q: %v", doc, err)
 		}
 	}
 }

@@ -47,6 +47,9 @@ func TestBadJSONLines(t *testing.T) {
 		want       []string // beginnings of the problems
 	}{
 		{"an array", "[\n{\"user\":\"a\"}]", "unreadable", []string{"the file is a JSON array: write JSON Lines, one object per line, or CSV"}},
+		{"TOML", "# rows\n[[rows]]\nuser = \"a\"\n", "unreadable", []string{"the file seems to be TOML: write JSON Lines, one object per line, or CSV"}},
+		{"TOML", "[rows.one]\nuser = \"a\"\n", "unreadable", []string{"the file seems to be TOML: "}},
+		{"an array with a fault", "[\n{\"user\":\"a\",}]", "unreadable", []string{"the file is a JSON array: "}},
 		{"an object in several lines", "{\n\"user\":\"a\"\n}\n", "unreadable", []string{"an object takes several lines: write JSON Lines, each object on one line, or CSV"}},
 		{"no user", `{"id":"a"}`, "invalid_header", []string{"the member user is missing in all lines"}},
 		{"empty object", "{\"user\":\"a\"}\n{}\n", "invalid_row", []string{"row 2: the row is empty: delete it"}},

@@ -93,6 +93,8 @@ func (d *reader) readText(r io.Reader) bool {
 		d.whole(unreadable, "the file has NUL characters, so it is in UTF-16 or is no text: save it as CSV or JSON Lines in UTF-8")
 	case len(first) == 0:
 		d.whole(unreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
+	case first[0] == '[' && rawjson.IsForeign(uncommented(d.data)):
+		d.whole(unreadable, "the file seems to be TOML: write JSON Lines, one object per line, or CSV")
 	case first[0] == '[':
 		d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV; jq -c '.[]' does it%s", membersOf(d.data))
 	case string(first) == "{":
@@ -145,7 +147,7 @@ func uncommented(data []byte) []byte {
 		_, below, _ := bytes.Cut(rest, []byte("\n"))
 		rest = bytes.TrimSpace(below)
 	}
-	if first, _, _ := bytes.Cut(rest, []byte("\n")); bytes.HasPrefix(rest, []byte("{")) || yaml.Match(bytes.TrimSpace(first)) {
+	if first, _, _ := bytes.Cut(rest, []byte("\n")); bytes.HasPrefix(rest, []byte("{")) || bytes.HasPrefix(rest, []byte("[")) || yaml.Match(bytes.TrimSpace(first)) {
 		return rest
 	}
 	return bytes.TrimSpace(data)

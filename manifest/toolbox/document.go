@@ -58,7 +58,11 @@ func decode(data []byte) (*document, error) {
 		err = d.read(data, d.root(data)) // the names of the members decide how
 	}
 	if err != nil {
-		return nil, &Error{Code: toolwire.CodeInvalidJSON, Message: err.Error(), Err: err}
+		e := &Error{Code: toolwire.CodeInvalidJSON, Message: err.Error(), Err: err}
+		if rawjson.IsForeign(data) {
+			e.Message += rawjson.Convert
+		}
+		return nil, e
 	}
 	return d, nil
 }

@@ -253,7 +253,7 @@ func TestParseReportsEverything(t *testing.T) {
 func TestParseRejects(t *testing.T) {
 	for doc, part := range map[string]string{
 		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`,
-		`{"tools":[}`: "/tools",
+		`{"tools":[}`: "/tools", "- name: a": "convert a document in another form, such as YAML",
 	} {
 		if _, err := toolbox.Parse([]byte(doc), nil); toolwire.CodeOf(err) != toolwire.CodeInvalidJSON ||
 			!strings.Contains(err.Error(), part) {
