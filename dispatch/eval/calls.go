@@ -32,13 +32,13 @@ func readCalls(c *Case, in *expectedCell) Grader {
 	calls, match := json.RawMessage(in.text), Match{Mode: superset}
 	if kind == '{' {
 		calls = nil
-		before := in.problems.count()
+		before := in.problems.Len()
 		for _, err := range rawjson.ReadFields(json.RawMessage(in.text), map[string]any{
 			"calls": &calls, "mode": &match.Mode, "ignore": &match.Ignore, "partial": &match.Partial,
 		}) {
 			in.wrong("%v", err)
 		}
-		if calls == nil && in.problems.count() == before {
+		if calls == nil && in.problems.Len() == before {
 			in.wrong("calls is missing")
 		}
 	}
@@ -113,7 +113,7 @@ func (in *expectedCell) trajectory(platform *proxytest.Platform, calls json.RawM
 		in.wrong("%s", why)
 	}
 	if len(t) > 0 && len(platform.Tools()) == 0 {
-		in.problems.add(in.row.problem(invalidWorld, in.column, "the world declares no tool, so no call has a result"))
+		in.problems.Put(in.row.problem(invalidWorld, in.column, "the world declares no tool, so no call has a result"))
 		return t
 	}
 	names := hook.Of[text.Declared](platform)
@@ -137,11 +137,11 @@ func (in *expectedCell) tool(names *text.Declared, name string) bool {
 // arguments reports a wanted call that no call with a result can match, as far as it is known. A partial one
 // may lack arguments. set is nil if no tool has a schema.
 func (in *expectedCell) arguments(names *text.Declared, set *schema.Set, n int, call Call, partial bool) {
-	before, where := in.problems.count(), fmt.Sprintf("call %d, %s", n, call.Tool)
+	before, where := in.problems.Len(), fmt.Sprintf("call %d, %s", n, call.Tool)
 	for name := range rawjson.Members(call.Arguments) {
 		in.misspelt(names, where, name, call.Tool)
 	}
-	if set == nil || call.Arguments == nil || partial || in.problems.count() > before {
+	if set == nil || call.Arguments == nil || partial || in.problems.Len() > before {
 		return
 	}
 	err := set.ValidateArguments(call.Tool, call.Arguments)

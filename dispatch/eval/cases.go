@@ -69,7 +69,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	problems := problems{}
 	worlds := d.worlds(base, opts, &problems)
 	ids, trials := d.ids(&problems), d.trials(&problems)
-	slices.SortStableFunc(problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
+	slices.SortStableFunc(problems.Found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (d *Dataset) trials(problems *problems) []int {
 		}
 		n, err := strconv.Atoi(cell)
 		if err != nil || n < 1 || n > maxTrials {
-			problems.add(row.problem(invalidCell, "trials", "%s is not a number of trials, from 1 to %d", shown(cell), maxTrials))
+			problems.Put(row.problem(invalidCell, "trials", "%s is not a number of trials, from 1 to %d", shown(cell), maxTrials))
 		}
 		list[i] = n
 	}
@@ -139,14 +139,14 @@ func (d *Dataset) ids(problems *problems) []string {
 		row := &d.Rows[i]
 		for _, column := range []string{"id", "group"} {
 			if n := len(row.Extra[column]); n > maxID {
-				problems.add(row.problem(invalidCell, column, "the cell has %d bytes, at most %d are allowed in this column", n, maxID))
+				problems.Put(row.problem(invalidCell, column, "the cell has %d bytes, at most %d are allowed in this column", n, maxID))
 			}
 		}
 		if ids[i] = strings.TrimSpace(row.Extra["id"]); ids[i] == "" {
 			continue
 		}
 		if other := rows[ids[i]]; other > 0 {
-			problems.add(row.problem(invalidCell, "id", "row %d has the same id %s: ids are unique", other, shown(ids[i])))
+			problems.Put(row.problem(invalidCell, "id", "row %d has the same id %s: ids are unique", other, shown(ids[i])))
 		} else {
 			rows[ids[i]] = row.Number
 		}
@@ -203,7 +203,7 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 	if base.Platform != nil {
 		for i := range d.Rows {
 			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
-				problems.add(row.problem(invalidWorld, "", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
+				problems.Put(row.problem(invalidWorld, "", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
 					"set Task.World instead"))
 			}
 		}
@@ -254,19 +254,19 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 
 // misfit reports which cells of a row do not fit the base world.
 func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
-	before := ps.count()
+	before := ps.Len()
 	if _, err := ledger.NewState(r.State, schema); err != nil {
 		for _, text := range problemsOf(err) {
-			ps.add(r.problem(invalidWorld, "state", "%s", text))
+			ps.Put(r.problem(invalidWorld, "state", "%s", text))
 		}
 	}
 	_, err := base.With("", w.world.FailureRules, "")
 	for _, text := range problemsOf(err) {
-		ps.add(r.problem(invalidWorld, "failure_rules", "%s", text))
+		ps.Put(r.problem(invalidWorld, "failure_rules", "%s", text))
 	}
-	if ps.count() == before { // it does not fit as a whole
+	if ps.Len() == before { // it does not fit as a whole
 		for _, text := range problemsOf(w.err) {
-			ps.add(r.problem(invalidWorld, "", "%s", text))
+			ps.Put(r.problem(invalidWorld, "", "%s", text))
 		}
 	}
 }

@@ -78,7 +78,6 @@ const (
 type limits struct {
 	bytes                      int64
 	cell, rows, columns, cells int
-	problems                   int // that the error lists, if tests make them fewer
 }
 
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000}
@@ -102,9 +101,9 @@ var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, column
 func Read(r io.Reader) (*Dataset, error) { return read(r, defaultLimits) }
 
 func read(r io.Reader, limits limits) (*Dataset, error) {
-	d := &reader{limits: limits, problems: problems{most: limits.problems}}
+	d := &reader{limits: limits}
 	d.read(r)
-	slices.SortStableFunc(d.problems.found, func(a, b Problem) int {
+	slices.SortStableFunc(d.problems.Found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.column, b.column))
 	})
 	if err := d.problems.err(); err != nil {

@@ -124,9 +124,9 @@ func readEndState(c *Case, in *expectedCell) Grader {
 			return endsAs("expected", want.from(want.withIDs(begin(platform)), got), got)
 		}
 	}
-	before := in.problems.count()
+	before := in.problems.Len()
 	calls := in.trajectory(platform, json.RawMessage(in.text))
-	if in.problems.count() == before {
+	if in.problems.Len() == before {
 		_, failed, err := c.replay(context.Background(), calls)
 		if err != nil {
 			in.wrong("%v", err)

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -103,26 +102,13 @@ func (p Problem) String() string {
 
 // problems collects an [Error]. Problems are added in the order of the rows.
 type problems struct {
-	most  int // that are listed; 0 is maxProblems
-	found []Problem
-	more  int
+	problem.Bounded[Problem]
 	cause error
-}
-
-// maxProblems is how many problems an error lists.
-const maxProblems = 100
-
-func (ps *problems) add(p Problem) {
-	if len(ps.found) == cmp.Or(ps.most, maxProblems) {
-		ps.more++
-		return
-	}
-	ps.found = append(ps.found, p)
 }
 
 // member adds a problem with a member of the arguments.
 func (ps *problems) member(code, member, format string, args ...any) {
-	ps.add(Problem{Code: code, Message: member + ": " + fmt.Sprintf(format, args...)})
+	ps.Put(Problem{Code: code, Message: member + ": " + fmt.Sprintf(format, args...)})
 }
 
 // file adds a problem with a line of a file of results.
@@ -130,26 +116,23 @@ func (ps *problems) file(code, file string, line int, format string, args ...any
 	if line > 0 {
 		file += fmt.Sprintf(", line %d", line)
 	}
-	ps.add(Problem{Code: code, Line: line, Message: file + ": " + fmt.Sprintf(format, args...), ofResults: true})
+	ps.Put(Problem{Code: code, Line: line, Message: file + ": " + fmt.Sprintf(format, args...), ofResults: true})
 }
-
-// count is how many problems there are.
-func (ps *problems) count() int { return len(ps.found) + ps.more }
 
 // err returns nil if there are no problems.
 func (ps *problems) err() error {
-	if len(ps.found) == 0 {
+	if len(ps.Found) == 0 {
 		return nil
 	}
-	code := toolwire.Code(ps.found[0].Code)
+	code := toolwire.Code(ps.Found[0].Code)
 	switch code {
 	case invalidHeader, invalidRow, invalidCell:
 		code = codeInvalid
 	case incomplete, missingShard, doubledShard, foreignShard, doubledResult, foreignResult:
 		code = codeResults
 	}
-	if code == unreadable && ps.found[0].ofResults {
+	if code == unreadable && ps.Found[0].ofResults {
 		code = codeResults
 	}
-	return &Error{Code: code, Problems: ps.found, More: ps.more, Err: ps.cause}
+	return &Error{Code: code, Problems: ps.Found, More: ps.More, Err: ps.cause}
 }

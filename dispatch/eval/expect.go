@@ -42,7 +42,7 @@ type expectedCell struct {
 }
 
 func (in *expectedCell) wrong(format string, args ...any) {
-	in.problems.add(in.row.problem(invalidCell, in.column, format, args...))
+	in.problems.Put(in.row.problem(invalidCell, in.column, format, args...))
 }
 
 // json returns what the cell begins with, { or [, if it is valid JSON, and reports others.
@@ -154,7 +154,7 @@ func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) 
 	problems := problems{}
 	for i, column := range d.Columns {
 		if why := d.mistaken(column); why != "" && !slices.Contains(ignored, column) {
-			problems.add(Problem{Code: invalidHeader, Row: d.places[i], Line: d.places[i], Column: column, Message: why})
+			problems.Put(Problem{Code: invalidHeader, Row: d.places[i], Line: d.places[i], Column: column, Message: why})
 		}
 	}
 	for i := range cases {

@@ -4,8 +4,8 @@ import "io"
 
 // Limits are the limits of Read that tests make smaller. 0 is the limit of Read.
 type Limits struct {
-	Bytes                                int64
-	Cell, Rows, Columns, Cells, Problems int
+	Bytes                      int64
+	Cell, Rows, Columns, Cells int
 }
 
 // ReadWithin is Read with other limits.
@@ -17,7 +17,7 @@ func ReadWithin(r io.Reader, l Limits) (*Dataset, error) {
 	for _, set := range []struct {
 		to    *int
 		given int
-	}{{&o.cell, l.Cell}, {&o.rows, l.Rows}, {&o.columns, l.Columns}, {&o.cells, l.Cells}, {&o.problems, l.Problems}} {
+	}{{&o.cell, l.Cell}, {&o.rows, l.Rows}, {&o.columns, l.Columns}, {&o.cells, l.Cells}} {
 		if set.given > 0 {
 			*set.to = set.given
 		}

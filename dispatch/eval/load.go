@@ -118,7 +118,7 @@ func (c *collector) read(file string) {
 		return
 	}
 	defer func() { _ = f.Close() }()
-	before := c.problems.count()
+	before := c.problems.Len()
 	own := map[string]map[int]*Trial{}
 	h, _ := scan(file, f, &c.problems, func(r *record, at span) {
 		t := r.trial(nil, at)
@@ -131,7 +131,7 @@ func (c *collector) read(file string) {
 	switch {
 	case h.Format != "":
 		c.take(file, &h, own)
-	case c.problems.count() == before: // what is wrong has not been said
+	case c.problems.Len() == before: // what is wrong has not been said
 		c.problems.file(incomplete, file, 0, "the file has no results: run the shard")
 	}
 }
@@ -222,7 +222,7 @@ func (c *collector) complete() {
 			missing++
 		}
 	}
-	if missing == 0 && len(c.first.Cases) != c.first.Total && len(c.problems.found) == 0 {
+	if missing == 0 && len(c.first.Cases) != c.first.Total && len(c.problems.Found) == 0 {
 		c.problems.member(foreignShard, "files", "the shards have %d cases and not %d", len(c.first.Cases), c.first.Total)
 	}
 }

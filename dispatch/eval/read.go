@@ -59,7 +59,7 @@ func (d *reader) read(r io.Reader) {
 		}
 		d.set.Rows = append(d.set.Rows, d.readRow(record))
 	}
-	if len(d.set.Rows) == 0 && len(d.problems.found) == 0 {
+	if len(d.set.Rows) == 0 && len(d.problems.Found) == 0 {
 		d.whole(invalidRow, "the file has a header and no rows")
 	}
 }
@@ -114,7 +114,7 @@ func (d *reader) readText(r io.Reader) bool {
 		} else if cells > d.limits.cells {
 			d.whole(tooLarge, "the file has more than %d cells", d.limits.cells)
 		}
-		return len(d.problems.found) == 0
+		return len(d.problems.Found) == 0
 	}
 	return false
 }
@@ -262,7 +262,7 @@ func (d *reader) broken(err error, rest []byte) {
 
 // whole reports a problem of the file.
 func (d *reader) whole(code string, format string, args ...any) {
-	d.problems.add(Problem{Code: code, Message: fmt.Sprintf(format, args...)})
+	d.problems.Put(Problem{Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
 // problem reports a problem of the row that is being read, in the column with this index, or of the
@@ -272,7 +272,7 @@ func (d *reader) problem(code string, index int, format string, args ...any) {
 	if index >= 0 {
 		p.Column = d.set.Columns[index]
 	}
-	d.problems.add(p)
+	d.problems.Put(p)
 }
 
 // blank reports whether all cells are empty or white space.

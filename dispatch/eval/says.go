@@ -77,7 +77,7 @@ func (in *expectedCell) said(value json.RawMessage) string {
 func (in *expectedCell) saysAs(value json.RawMessage) Grader {
 	var exactly, match, number, tolerance, schema, not json.RawMessage
 	members := map[string]any{"exactly": &exactly, "match": &match, "number": &number, "tolerance": &tolerance, "json": &schema, "not": &not}
-	before := in.problems.count()
+	before := in.problems.Len()
 	for _, err := range rawjson.ReadFields(value, members) {
 		in.wrong("%v", err)
 	}
@@ -87,11 +87,11 @@ func (in *expectedCell) saysAs(value json.RawMessage) Grader {
 			n++
 		}
 	}
-	if n != 1 && in.problems.count() == before {
+	if n != 1 && in.problems.Len() == before {
 		in.wrong("an object has one of exactly, match, number, json and not, and this one has %d: put several objects into a list", n)
 	}
 	switch {
-	case in.problems.count() > before:
+	case in.problems.Len() > before:
 		return nil
 	case tolerance != nil && number == nil:
 		in.wrong("tolerance belongs to number")

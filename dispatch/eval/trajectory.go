@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -67,11 +68,11 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 }
 
 // trajectory reads a trajectory from valid JSON, and returns what is wrong with its calls.
-func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
+func trajectory(data json.RawMessage) (Trajectory, []string) {
 	if rawjson.Kind(data) != '[' {
 		return nil, []string{"a trajectory is a list of calls"}
 	}
-	t = Trajectory{}
+	t, wrong := Trajectory{}, problem.Bounded[string]{}
 	n := 0
 	for element := range rawjson.Elements(data) {
 		var c Call
@@ -91,15 +92,16 @@ func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
 			bad = cmp.Or(bad, "the member tool is missing")
 		}
 		switch {
-		case bad == "" && wrong == nil:
+		case bad == "" && wrong.Found == nil:
 			t = append(t, c)
-		case bad != "" && len(wrong) == maxProblems:
-			return nil, wrong
+		case wrong.Full():
+			return nil, wrong.Found
 		case bad != "":
-			t, wrong = nil, append(wrong, fmt.Sprintf(`call %d of the trajectory: %s; a call is {"tool": "…", "arguments": {…}}`, n, bad))
+			t = nil
+			wrong.Put(fmt.Sprintf(`call %d of the trajectory: %s; a call is {"tool": "…", "arguments": {…}}`, n, bad))
 		}
 	}
-	return t, wrong
+	return t, wrong.Found
 }
 
 // Match defines when the trajectory of a run matches a wanted one. The zero value requires the same
