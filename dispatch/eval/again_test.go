@@ -145,7 +145,7 @@ func TestReportsRepeat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	var all []*eval.Experiment
 	for _, results := range []string{"", file} {
-		e, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: results, Command: "check -case $CASE -token " + secret})
+		e, err := eval.Run(t.Context(), target, cases, eval.Options{ResultsFile: results}.Repeating("check -case $CASE -token "+secret))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,7 @@ package eval
 import "slices"
 
 // Bar decides whether the rate reaches MinRate. The verdict is [Passed] if the whole interval does,
-// [Failed] if all of it lies below, and else [Undecided]; with MinRatePoint the estimate decides, which
-// for few trials is a matter of chance. It passes or fails only if it does so with faults counted as
+// [Failed] if all of it lies below, and else [Undecided]. It passes or fails only if it does so with faults counted as
 // failures and with faults dropped. It is undecided if nothing was graded, if all trials ended in
 // faults, and in an experiment with FirstFailure.
 func (e *Experiment) Bar() (verdict Verdict, reason string) {
@@ -14,8 +13,8 @@ func (e *Experiment) Bar() (verdict Verdict, reason string) {
 			rates = append(rates, f)
 		}
 	}
-	above := func(f Figure) bool { return f.Low >= e.MinRate || e.MinRatePoint && f.Value >= e.MinRate }
-	below := func(f Figure) bool { return f.High < e.MinRate || e.MinRatePoint && f.Value < e.MinRate }
+	above := func(f Figure) bool { return f.Low >= e.MinRate || bool(e.byPoint) && f.Value >= e.MinRate }
+	below := func(f Figure) bool { return f.High < e.MinRate || bool(e.byPoint) && f.Value < e.MinRate }
 	some := func(is func(Figure) bool) bool { return slices.ContainsFunc(rates, is) }
 	switch {
 	case e.ungraded():

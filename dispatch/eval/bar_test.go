@@ -40,7 +40,8 @@ func TestBar(t *testing.T) {
 		"nothing ended":            {many("c"), 0.1, true, eval.Undecided, "there is no rate"},
 	} {
 		e := scripted(tt.trials...)
-		e.MinRate, e.MinRatePoint = tt.min, tt.point
+		e.MinRate = tt.min
+		e.ByPoint(tt.point)
 		if got, reason := e.Bar(); got != tt.want || reason != tt.reason {
 			t.Errorf("%s: %s %q, want %s %q", name, got, reason, tt.want, tt.reason)
 		}
@@ -109,8 +110,8 @@ func TestLimitsOfATrial(t *testing.T) {
 				t.Errorf("%s, trial %d of %v calls: %s %s %s", name, i, free.Trials[i].Scores["calls"], trial.Verdict, trial.Cause, trial.Reason)
 			}
 		}
-		if e.TrialBudget.Calls != int(calls) {
-			t.Errorf("%s: %+v", name, e.TrialBudget)
+		if e.TrialBudget().Calls != int(calls) {
+			t.Errorf("%s: %+v", name, e.TrialBudget())
 		}
 	}
 	for i, trial := range strict.Trials {
@@ -123,7 +124,7 @@ func TestLimitsOfATrial(t *testing.T) {
 	if _, err := eval.Grade(t.Context(), cases, nil, costly); err == nil || !strings.Contains(err.Error(), "Options.Prices: the results have a limit of the cost") {
 		t.Error(err)
 	}
-	if again, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices}, costly); err != nil || again.Trials[0].Cause != "limit" || again.TrialBudget.Time != time.Hour {
+	if again, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices}, costly); err != nil || again.Trials[0].Cause != "limit" || again.TrialBudget().Time != time.Hour {
 		t.Error(err)
 	}
 	// What a response does not report may exceed its limit.
@@ -153,7 +154,7 @@ func TestLimitsOfATrial(t *testing.T) {
 	}
 	// A limit that is not given anew is the stored one.
 	for _, b := range []eval.Budget{{Calls: 1000}, {Tokens: 1000}} {
-		if e, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices, TrialBudget: b}, costly); err != nil || e.Trials[0].Cause != "limit" || e.TrialBudget.Time != time.Hour || e.TrialBudget.Cost != 1e-9 {
+		if e, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices, TrialBudget: b}, costly); err != nil || e.Trials[0].Cause != "limit" || e.TrialBudget().Time != time.Hour || e.TrialBudget().Cost != 1e-9 {
 			t.Error(err)
 		}
 	}

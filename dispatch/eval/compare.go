@@ -27,8 +27,7 @@ type Comparisons struct {
 	Gate  Verdict
 	Gates []Comparison
 
-	Missing []string // ids of cases that ran in one of the experiments only, which do not count
-
+	missing  []string          // ids of cases that ran in one of the experiments only, which do not count
 	rates    []Comparison      // faults are counted, dropped, the baseline's dropped, the candidate's dropped
 	scores   []Comparison      // that both experiments have
 	slices   []Comparison      // of the candidate's SliceBy: the rate of each, and then its scores
@@ -111,16 +110,16 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 		switch {
 		case result.Trials == 0:
 		case !is:
-			c.Missing = append(c.Missing, result.ID)
+			c.missing = append(c.missing, result.ID)
 		default:
 			pairs = append(pairs, [2]caseResult{old, result})
 			delete(before, result.ID)
 		}
 	}
 	for id := range before {
-		c.Missing = append(c.Missing, id)
+		c.missing = append(c.missing, id)
 	}
-	slices.Sort(c.Missing)
+	slices.Sort(c.missing)
 	if len(pairs) == 0 {
 		problems := problems{}
 		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
@@ -142,7 +141,7 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 	c.scores, c.slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
 	for _, s := range c.scores {
 		name := s.Difference.Name
-		if limit := candidate.TrialBudget.limit(name); isMeasure(name) && !math.IsInf(limit, 1) {
+		if limit := candidate.trialBudget.limit(name); isMeasure(name) && !math.IsInf(limit, 1) {
 			s, _ = compareScore(baseline, candidate, name, limit)
 		}
 		c.bounded = append(c.bounded, s)
@@ -390,8 +389,8 @@ func (c *Comparisons) gate(score string, margin float64) Comparison {
 	switch all := len(differences); {
 	case below == all:
 		g.Verdict = Failed
-	case len(c.Missing) > 0:
-		g.Reason = text.Plural(len(c.Missing), "case") + " ran in one experiment only"
+	case len(c.missing) > 0:
+		g.Reason = text.Plural(len(c.missing), "case") + " ran in one experiment only"
 	case n < gateCases:
 		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), n)
 	case isMeasure(score) && g.limit == 0:

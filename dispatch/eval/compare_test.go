@@ -504,7 +504,7 @@ func TestGateNeedsTrials(t *testing.T) {
 
 func TestCompareUnlike(t *testing.T) {
 	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
-	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Rates()[0].Difference.Cases != 6 || c.Bound("", 1).Verdict != eval.Undecided {
+	if fmt.Sprint(*c.Missing()) != "[c2 c4]" || c.Rates()[0].Difference.Cases != 6 || c.Bound("", 1).Verdict != eval.Undecided {
 		t.Errorf("%+v, %s", c, c.Bound("", 1).Verdict)
 	}
 	stopped := scripted("..")
@@ -579,7 +579,7 @@ func TestReportsOfAComparison(t *testing.T) {
 	}
 	b.Reset()
 	few := compare(t, scripted("..", "!."), scripted("x.", ".."))
-	few.Missing = []string{"z"}
+	*few.Missing() = []string{"z"}
 	if err := few.WriteSummary(&b, true); err != nil || !strings.Contains(b.String(), "1 case ran in one experiment only: z\n") ||
 		!strings.Contains(b.String(), "faults dropped: ") || !strings.Contains(b.String(), "; a gate needs at least 6 cases\n") {
 		t.Errorf("error %v\n%s", err, b.String())

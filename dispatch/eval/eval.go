@@ -42,7 +42,9 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // Options configures [Run].
@@ -109,10 +111,6 @@ type Options struct {
 	// looks too bad. Figures therefore do both.
 	FaultStatuses []int
 
-	// Command is a command line that runs a case again, for reports, which name it for each trial that
-	// did not pass. In it $CASE stands for the id of the case, which is quoted for a shell. May be "".
-	Command string
-
 	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong to
 	// it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge]
 	// put the results together.
@@ -147,6 +145,8 @@ type Options struct {
 	// It is not called for trials that did not begin, or that are in the results file already. It
 	// may be nil.
 	OnTrial func(Trial)
+
+	repeat runctx.Repeat // for reports, which name it for each trial that did not pass; may be ""
 }
 
 // ErrNotGraded is for graders that cannot decide, for example because the model that they ask does
@@ -172,9 +172,6 @@ type Experiment struct {
 	Started time.Time
 	Took    time.Duration
 
-	// TrialBudget is as in [Options]. [Compare] cuts the measures of both experiments at the candidate's.
-	TrialBudget Budget
-
 	// SliceBy names the columns by which [Experiment.Figures], reports and [Compare] show slices: parts of the
 	// experiment whose rows have one value in the column, those with the most cases first. It can be any column
 	// whose cells have at most 100 bytes, such as expected_outcome or one of the caller's own. Longer cells count
@@ -198,16 +195,14 @@ type Experiment struct {
 	// undecided, and so do fewer than 6 cases, or groups of cases, with trials that are not such faults,
 	// and so does Options.Ungraded. The gate of a score that is unknown in a trial fails.
 	//
-	// A measure is cut at the limit that TrialBudget sets for a trial. A sample may not show the few
+	// A measure is cut at the limit that Options.TrialBudget sets for a trial. A sample may not show the few
 	// cases that run away, so the upper bound allows for about 3.7 in as many cases as there are, all at
 	// the limit: if nothing differs, it needs about 3.7·(limit/mean-1)/margin cases to pass. Without a
 	// limit the gate does not pass.
 	GateBy map[string]float64
 
-	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. MinRatePoint compares it with the rate and
-	// not with the interval. [Run] and [Load] leave both zero, which sets no bar.
-	MinRate      float64
-	MinRatePoint bool
+	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. [Run] and [Load] leave it 0, which sets no bar.
+	MinRate float64
 
 	// Trials contains the trials of the first case, then the trials of the next, and so on. With
 	// Options.FirstFailure, the trials after the first that did not pass are absent. A case that was
@@ -216,13 +211,23 @@ type Experiment struct {
 
 	fingerprint  fingerprint // of what was evaluated
 	firstFailure bool        // as in [Options]
-	command      string      // as in [Options]
+	trialBudget  Budget      // as in [Options]; [Compare] cuts the measures of both experiments at the candidate's
+	repeat       runctx.Repeat
+	byPoint      runctx.ByPoint
 	trials       int         // of cases that have no number of their own; 0 if that is not known
 	perCase      int         // the most trials of a case; 0 if that is not known
 	added        int         // how often trials were added
 	checks       *checks     // nil if they are not known
 	secrets      *redact.Set // of the target; reports hide them
 }
+
+var (
+	_ = hook.Set(func(o *Options) *runctx.Repeat { return &o.repeat })
+	_ = hook.Set(func(e *Experiment) *runctx.ByPoint { return &e.byPoint })
+	_ = hook.Set(func(e *Experiment) *Budget { return &e.trialBudget })
+	_ = hook.Set(func(p *Plan) runctx.Checked { return p.checked })
+	_ = hook.Set(func(r *Row) func(column string) string { return r.cell })
+)
 
 // Trial is one execution of a case.
 type Trial struct {

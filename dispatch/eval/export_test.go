@@ -1,6 +1,10 @@
 package eval
 
-import "io"
+import (
+	"io"
+
+	"github.com/toolwire/toolwire/internal/runctx"
+)
 
 // Limits are the limits of Read that tests make smaller. 0 is the limit of Read.
 type Limits struct {
@@ -47,6 +51,9 @@ func Apply(from, to Trajectory) (result Trajectory, removed, added int) {
 func (e *Experiment) Stats() stats                                   { return e.stats() }
 func (e *Experiment) Results() []caseResult                          { return e.cases() }
 func (e *Experiment) PerCase() int                                   { return e.trialsPerCase() }
+func (e *Experiment) TrialBudget() *Budget                           { return &e.trialBudget }
+func (c *Comparisons) Missing() *[]string                            { return &c.missing }
+func (e *Experiment) ByPoint(is bool)                                { e.byPoint = runctx.ByPoint(is) }
 func (e *Experiment) StopEarly()                                     { e.firstFailure = true }
 func (e *Experiment) Fingerprint() *fingerprint                      { return &e.fingerprint }
 func (t *Trial) Retries() int                                        { return t.retries }
@@ -62,6 +69,12 @@ func (c *Comparisons) Scores() []Comparison                          { return c.
 func (c *Comparisons) Slices() []Comparison                          { return c.slices }
 func (c *Comparisons) Cases() []Comparison                           { return c.cases }
 func (c *Comparisons) Bound(score string, margin float64) Comparison { return c.gate(score, margin) }
+
+// Repeating returns options with the command that repeats a case.
+func (o Options) Repeating(command string) *Options {
+	o.repeat = runctx.Repeat(command)
+	return &o
+}
 
 // Of sets the unit and the groups.
 func (f Figure) Of(unit string, groups int) Figure {

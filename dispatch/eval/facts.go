@@ -154,8 +154,8 @@ func (e *Experiment) ended() string {
 
 // facts returns how the rates differ, then the decisions of the gates, and then what both say together.
 func (c *Comparisons) facts() (list []fact) {
-	if n := len(c.Missing); n > 0 {
-		list = append(list, fact{Name: text.Plural(n, "case") + " ran in one experiment only", Text: listed(c.Missing, maxListed)})
+	if n := len(c.missing); n > 0 {
+		list = append(list, fact{Name: text.Plural(n, "case") + " ran in one experiment only", Text: listed(c.missing, maxListed)})
 	}
 	list = append(list, fact{Text: c.changes()})
 	if without := c.withoutFaults(); c.faulty() && without != nil {

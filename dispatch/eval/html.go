@@ -334,7 +334,7 @@ func (p *htmlPage) cells(row *Row) string {
 		delete(cells, column)
 	}
 	for _, column := range p.columns { // their tables link to the cells
-		if value := row.cell(column); value != "" {
+		if value := row.sliced(column); value != "" {
 			cells[column] = value
 		}
 	}

@@ -303,8 +303,9 @@ func textOf(page string) string {
 func shop10(n, version int) *eval.Experiment {
 	e := &eval.Experiment{
 		Name: "shop", Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
-		GateBy: map[string]float64{"": 0.02, "cost": 0.3}, TrialBudget: eval.Budget{Cost: 0.1},
+		GateBy: map[string]float64{"": 0.02, "cost": 0.3},
 	}
+	e.TrialBudget().Cost = 0.1
 	e.Fingerprint().Agent = fmt.Sprintf("v%d", version)
 	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
@@ -496,12 +497,12 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 		_, _ = io.WriteString(w, `{"final_response":"yes","metadata":{"model":"small`+acts+`","total_input_tokens":10,"total_output_tokens":1}}`)
 	})
 	c := eval.Case{ID: "a" + acts, Row: &eval.Row{Number: 2, ExpectedOutcome: "refusal" + acts}, Task: dispatchtest.Task{Instruction: strings.Repeat("long ", 100)}}
-	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, &eval.Options{
-		Command: "check" + acts + " -case $CASE", Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, eval.Options{
+		Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
 			c.Score("charm"+acts, 0.5)
 			return eval.Mismatch(strings.Repeat("r", 200)+acts, "", "")
 		},
-	})
+	}.Repeating("check"+acts+" -case $CASE"))
 	if err != nil {
 		t.Fatal(err)
 	}

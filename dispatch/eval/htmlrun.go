@@ -76,7 +76,7 @@ func (p *htmlPage) fill(c *htmlCase) error {
 			left--
 		}
 		shown := &htmlTrial{record: t.known(p.secrets), Took: t.Took, Anchor: c.Anchor + strconv.Itoa(t.Number)}
-		shown.Link, shown.Repeat = "#"+shown.Anchor, p.Experiment.repeat(t)
+		shown.Link, shown.Repeat = "#"+shown.Anchor, p.Experiment.repeated(t)
 		for _, text := range []*string{&shown.Cause, &shown.Reason, &shown.Expected, &shown.Ended, &shown.Repeat} {
 			*text = p.line(*text)
 		}

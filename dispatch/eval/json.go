@@ -34,9 +34,9 @@ type experimentJSON struct {
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results of
 // calls; they are in [Trial].Result and in the file of results. The secrets of the target are hidden as
-// in that file. It contains [Experiment.Stats], [Experiment.Figures], and if cases have several trials
-// [Experiment.Cases]. Memory does not grow with the results. It returns the first error of w, or of
-// reading the file of results, after which the document is not complete.
+// in that file. It contains [Experiment.Figures], and if cases have several trials [Experiment.Cases].
+// Memory does not grow with the results. It returns the first error of w, or of reading the file of
+// results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.stats(), Figures: e.Figures(),

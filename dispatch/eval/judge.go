@@ -197,7 +197,7 @@ func verdictOf(c *Case, column string) (passes, known bool, err error) {
 	if c.Row == nil {
 		return false, false, nil
 	}
-	cell := c.Row.cell(column)
+	cell := c.Row.sliced(column)
 	switch strings.ToLower(strings.TrimSpace(cell)) {
 	case "":
 		return false, false, nil

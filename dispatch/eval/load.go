@@ -13,7 +13,7 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, perCase: h.Trials, firstFailure: h.FirstFailure, fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
+		Name: "eval", Started: h.Started, perCase: h.Trials, firstFailure: h.FirstFailure, fingerprint: h.Fingerprint, trialBudget: h.TrialBudget, repeat: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
 	}
 	for _, n := range h.Own {
 		e.perCase = max(e.perCase, n)

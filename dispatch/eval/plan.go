@@ -8,22 +8,23 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Plan describes what [Run] would do.
 type Plan struct {
-	Trials  int // at most, without those in Options.ResultsFile
-	Turns   int // at most: dispatches to the agent, of which a session has several
-	Checked int // cases of all shards that would run and expect something: see [Dataset.Expect]
+	Trials int // at most, without those in Options.ResultsFile
+	Turns  int // at most: dispatches to the agent, of which a session has several
 
 	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if
 	// there are too few cases, or groups of them, for a gate: see [Experiment].GateBy.
 	Margin float64
 
-	cases, skipped, stored, faults int  // of the shard
-	again                          bool // as Options.RetryFaults
-	asked                          int  // at most: calls of the [User], which has to see each response
+	cases, skipped, stored, faults int            // of the shard
+	again                          bool           // as Options.RetryFaults
+	checked                        runctx.Checked // cases of all shards that would run and expect something
+	asked                          int            // at most: calls of the [User], which has to see each response
 	detectable                     float64
 	all                            Figure // cases and groups of all shards that would run
 }
@@ -56,7 +57,7 @@ func (o *Options) Plan(cases []Case, before ...*Experiment) (Plan, error) {
 			all.add(c.Group, 0)
 			trials += n
 			if len(c.expects) > 0 {
-				p.Checked++
+				p.checked++
 			}
 		}
 		switch _, own := h.Cases[c.ID]; {

@@ -75,16 +75,16 @@ type stored struct {
 // report returns the record of a trial for reports.
 func (e *Experiment) report(t *Trial) (record, error) {
 	r, err := t.record(e.secrets)
-	r.Repeat = e.repeat(t)
+	r.Repeat = e.repeated(t)
 	return r, err
 }
 
-// repeat returns the command that runs the case of a trial again, or "" if it passed.
-func (e *Experiment) repeat(t *Trial) string {
-	if e.command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
+// repeated returns the command that runs the case of a trial again, or "" if it passed.
+func (e *Experiment) repeated(t *Trial) string {
+	if e.repeat == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
 		return ""
 	}
-	command := e.command
+	command := string(e.repeat)
 	if !strings.Contains(command, "$CASE") { // of an older file
 		command += " -case $CASE"
 	}

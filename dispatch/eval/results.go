@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -34,7 +35,7 @@ type header struct {
 	Added        int            `json:"added,omitempty"`       // how often trials were added after the last had ended
 	FirstFailure bool           `json:"first_failure"`
 	Started      time.Time      `json:"started"`
-	Command      string         `json:"command,omitempty"`
+	Command      runctx.Repeat  `json:"command,omitempty"`
 	Total        int            `json:"total"` // cases of all shards
 	TrialBudget  Budget         `json:"trial_budget,omitzero"`
 	Checks       *checks        `json:"checks,omitempty"`

@@ -251,7 +251,7 @@ func valued(name string, values ...[]float64) *eval.Experiment {
 func TestCompareScores(t *testing.T) {
 	instructions := csvOf("a", "bb", "ccc", "dd", "e", "ff", "ggg", "hhhh")
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
-	after.TrialBudget = eval.Budget{Calls: 8}
+	*after.TrialBudget() = eval.Budget{Calls: 8}
 	c := compare(t, before, after)
 	calls := c.Scores()[slices.IndexFunc(c.Scores(), func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
 	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
@@ -319,7 +319,7 @@ func TestGateOfScores(t *testing.T) {
 		{"free in both", "cost", free, free, 0.1, 30, eval.Passed, ""},
 	} {
 		candidate := valued(tt.score, tt.after...)
-		candidate.TrialBudget.Cost = tt.limit
+		candidate.TrialBudget().Cost = tt.limit
 		g := compare(t, valued(tt.score, tt.before...), candidate).Bound(tt.score, tt.margin)
 		if g.Verdict != tt.want || g.Reason != tt.reason {
 			t.Errorf("%s: %+v, want %s %q", tt.name, g, tt.want, tt.reason)
@@ -345,7 +345,7 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 				}
 			}
 			candidate := valued("cost", after...)
-			candidate.TrialBudget.Cost = 3 // little is above it
+			candidate.TrialBudget().Cost = 3 // little is above it
 			c := compare(t, valued("cost", before...), candidate)
 			if gate := c.Bound("cost", margin).Verdict; gate == eval.Passed {
 				passed++
@@ -489,7 +489,7 @@ func TestUnitsOfScores(t *testing.T) {
 			for i := range e.Trials {
 				e.Trials[i].Group = fmt.Sprint("g", i%groups)
 			}
-			e.TrialBudget.Cost = 10
+			e.TrialBudget().Cost = 10
 			list = append(list, e)
 		}
 		return list
@@ -502,7 +502,7 @@ func TestUnitsOfScores(t *testing.T) {
 		}
 	}
 	fewer := valued("cost", same[:11]...)
-	fewer.TrialBudget.Cost = 10
+	fewer.TrialBudget().Cost = 10
 	if gate := compare(t, valued("cost", same...), fewer).Bound("cost", 0.1).Verdict; gate != eval.Undecided {
 		t.Errorf("a case is missing: %s", gate)
 	}

@@ -23,7 +23,7 @@ func (e *Experiment) slices(column string) []slice {
 	for _, trials := range caseTrials(e.Trials) {
 		value := ""
 		if row := trials[0].Row; row != nil {
-			value = row.cell(column)
+			value = row.sliced(column)
 		}
 		i, known := at[value]
 		if !known {
@@ -51,9 +51,9 @@ const (
 // notSliced are the columns without slices.
 var notSliced = []string{"user", "behavior", "state", "failure_rules", "current_state", "tracked_constraints", "scripted_user_turns"}
 
-// Cell returns the text of the row's cell in a column, without space around it. The cells of the columns without
-// slices, see [Experiment].SliceBy, are "".
-func (r *Row) Cell(column string) string {
+// cell returns the text of the row's cell in a column, without space around it. The cells of the columns without
+// slices are "".
+func (r *Row) cell(column string) string {
 	if column == "expected_outcome" {
 		return r.ExpectedOutcome
 	}
@@ -63,9 +63,9 @@ func (r *Row) Cell(column string) string {
 	return strings.TrimSpace(r.Extra[column])
 }
 
-// cell returns the value of a column for a slice.
-func (r *Row) cell(column string) string {
-	if value := r.Cell(column); len(value) <= maxSliced {
+// sliced returns the value of a column for a slice.
+func (r *Row) sliced(column string) string {
+	if value := r.cell(column); len(value) <= maxSliced {
 		return value
 	}
 	return ""
@@ -106,7 +106,7 @@ func (e *Experiment) columns() []string {
 			continue
 		}
 		for column := range trials[0].Row.shown(nil) {
-			value := trials[0].Row.cell(column)
+			value := trials[0].Row.sliced(column)
 			if values[column] == nil {
 				values[column] = map[string]bool{}
 			}

@@ -69,7 +69,7 @@ func (e *Experiment) badTable() table {
 		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
 			continue
 		}
-		if repeat := e.repeat(c); len(t.Rows) == 0 && repeat != "" {
+		if repeat := e.repeated(c); len(t.Rows) == 0 && repeat != "" {
 			t.Note = "run the first again: $ " + text.Clean(repeat)
 		}
 		alike := 1

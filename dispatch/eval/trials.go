@@ -17,6 +17,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -133,7 +134,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, prices: opts.Prices, begun: r.begun}
 	h, first := opts.header(cases, opts.fingerprint(cases), r.begun), map[string]int{}
-	h.Command = r.secrets.Redact(opts.Command)
+	h.Command = runctx.Repeat(r.secrets.Redact(string(opts.repeat)))
 	r.e = h.experiment(nil)
 	r.e.secrets = r.secrets
 	n := 0
@@ -179,7 +180,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return nil, err
 	}
 	r.e.added = r.file.header.Added
-	r.e.Started, r.e.command = r.file.header.Started, cmp.Or(r.e.command, r.file.header.Command)
+	r.e.Started, r.e.repeat = r.file.header.Started, cmp.Or(r.e.repeat, r.file.header.Command)
 	return r, nil
 }
 

@@ -43,6 +43,13 @@ type CallLimit int
 // Rate is how many requests of one run token a platform accepts in any 60 seconds; -1 is any number.
 type Rate int
 
+// What the command toolwire eval sets and asks in package eval.
+type (
+	Repeat  string // a command line that runs a case again: $CASE stands for its id, quoted for a shell
+	ByPoint bool   // the rate itself has to reach the bar, and not its interval
+	Checked int    // how many cases of a plan would run and expect something
+)
+
 // Models is called when a run sends a request to a model. It returns a function that is called once,
 // when the request has ended. The handler keeps the Models of its kit for the run, see [Keep].
 type Models func(ctx context.Context) (end func(ModelRequest))

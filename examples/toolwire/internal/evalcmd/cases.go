@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -110,10 +111,11 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 		}
 		var values []string
 		cases = slices.DeleteFunc(cases, func(c eval.Case) bool {
-			if cell := c.Row.Cell(column); !slices.Contains(values, cell) {
+			cell := hook.Of[func(string) string](c.Row)(column)
+			if !slices.Contains(values, cell) {
 				values = append(values, cell)
 			}
-			return c.Row.Cell(column) != value
+			return cell != value
 		})
 		if len(cases) == 0 {
 			return nil, fmt.Errorf("-where: no row has %q in the column %s; its values are %s", text.Cut(value, 60), column, text.Cut(fmt.Sprintf("%q", values), 500))

@@ -90,7 +90,9 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -220,7 +222,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if status, ok := o.agent.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
 	}
-	o.Command = repeated(flags) + " -case $CASE" + o.agent.Program()
+	*hook.Of[*runctx.Repeat](&o.Options) = runctx.Repeat(repeated(flags) + " -case $CASE" + o.agent.Program())
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
 		return o.complain(stderr, err)
@@ -290,7 +292,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	if plan.Checked == 0 && !o.Ungraded && !o.some() {
+	if hook.Of[runctx.Checked](&plan) == 0 && !o.Ungraded && !o.some() {
 		return nil, errors.New("-dataset: all rows that expect something are skipped: a row with a user_simulator_persona needs -user, and a coding task needs the platform")
 	}
 	if o.engine != "" {

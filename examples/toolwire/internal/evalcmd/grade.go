@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -71,7 +72,7 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 		return nil, err
 	}
 	o.dress(set, nameOf(files[0]))
-	if err := errors.Join(o.checkLimits(set.TrialBudget), o.checkScores("the files", set)); err != nil {
+	if err := errors.Join(o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
 		if o.merged != "" {
 			_ = os.Remove(o.merged)
 		}

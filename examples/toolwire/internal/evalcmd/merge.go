@@ -16,6 +16,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -63,7 +65,7 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 	}
 	set, err := eval.Load(files...)
 	if err == nil {
-		err = o.checkStricter(set.TrialBudget)
+		err = o.checkStricter(*hook.Of[*eval.Budget](set))
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		}
 	}
 	o.dress(set, nameOf(files[0]))
-	if err := errors.Join(o.checkLimits(set.TrialBudget), o.checkScores("the files", set)); err != nil {
+	if err := errors.Join(o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
 		return nil, err
 	}
 	reports, err := o.openReports(files...)
@@ -195,7 +197,7 @@ func (o *options) planGates(stdout io.Writer) error {
 		return nil
 	}
 	same := *o.before
-	same.GateBy, same.TrialBudget = o.bounds, o.TrialBudget
+	same.GateBy, *hook.Of[*eval.Budget](&same) = o.bounds, o.TrialBudget
 	c, err := eval.Compare(&same, &same)
 	if err != nil {
 		return err
@@ -312,8 +314,8 @@ func (o *options) dress(set *eval.Experiment, name string) {
 		set.GateBy = map[string]float64{"": o.margin}
 		maps.Copy(set.GateBy, o.bounds)
 	}
-	set.MinRate, set.MinRatePoint = o.minRate, o.minRatePoint
+	set.MinRate, *hook.Of[*runctx.ByPoint](set) = o.minRate, runctx.ByPoint(o.minRatePoint)
 	set.SetPrices(o.Prices)
-	limit, own := &set.TrialBudget, o.TrialBudget // files have the limits of the run
+	limit, own := hook.Of[*eval.Budget](set), o.TrialBudget // files have the limits of the run
 	limit.Calls, limit.Tokens, limit.Cost, limit.Time = cmp.Or(own.Calls, limit.Calls), cmp.Or(own.Tokens, limit.Tokens), cmp.Or(own.Cost, limit.Cost), cmp.Or(own.Time, limit.Time)
 }
