@@ -29,6 +29,7 @@ import (
 type cut struct {
 	text  string
 	after bool
+	says  string // arrives in place of the answer
 	then  func() // is called at the cut; may be nil
 	gone  bool   // no connection can be made afterwards
 
@@ -63,7 +64,7 @@ func (l *line) Write(b []byte) (int, error) {
 func (l *line) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if err == nil && l.deaf.Load() {
-		return 0, l.end()
+		return copy(b, l.cut.says), l.end()
 	}
 	return n, err
 }
@@ -90,27 +91,32 @@ func cutStore(t *testing.T, config *pgxpool.Config, c *cut, retry time.Duration)
 // long is a time that a test does not reach, so that its result does not depend on the load of the machine.
 const long = 5 * time.Minute
 
-// A write is done once, wherever its connection is lost. It is not repeated if it may have been committed.
+// A write is done once, wherever its connection is lost. It is not repeated if it may have been committed, as it may
+// if the server says that it ends the connection.
 func TestLostConnection(t *testing.T) {
 	s := need(t)
+	ends := message('E', "SFATAL\x00VFATAL\x00C57P01\x00Mterminating connection due to administrator command\x00\x00")
 	for _, test := range []struct {
 		name    string
 		text    string // in the message at which the connection is lost
 		after   bool
-		changes int // calls of change
+		says    string // of the server, in place of its answer
+		changes int    // calls of change
 		code    toolwire.Code
 	}{
-		{"before it begins", "begin", false, 1, ""},
-		{"after it began", "begin", true, 1, ""},
-		{"before the write", "marker", false, 2, ""},
-		{"after the write", "marker", true, 2, ""},
-		{"before the commit", "commit\x00", false, 1, "unknown"},
-		{"after the commit", "commit\x00", true, 1, "unknown"},
+		{"before it begins", "begin", false, "", 1, ""},
+		{"after it began", "begin", true, "", 1, ""},
+		{"before the write", "marker", false, "", 2, ""},
+		{"after the write", "marker", true, "", 2, ""},
+		{"the server ends it after the write", "marker", true, ends, 2, ""},
+		{"before the commit", "commit\x00", false, "", 1, "unknown"},
+		{"after the commit", "commit\x00", true, "", 1, "unknown"},
+		{"the server ends it after the commit", "commit\x00", true, ends, 1, "unknown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			config := s.schema(t)
 			check := open(t, newPool(t, config), long)
-			c := &cut{text: test.text, after: test.after}
+			c := &cut{text: test.text, after: test.after, says: test.says}
 			if err := cutStore(t, config, c, long).Create(t.Context(), record("1", "marker")); !is(err, test.code) || !c.done.Load() {
 				t.Fatalf("Create: %v; the connection was lost: %t", err, c.done.Load())
 			}
@@ -121,7 +127,7 @@ func TestLostConnection(t *testing.T) {
 			if err := check.Create(t.Context(), record("2", "name")); err != nil {
 				t.Fatal(err)
 			}
-			c, changes := &cut{text: strings.Replace(test.text, "marker", "remarked", 1), after: test.after}, 0
+			c, changes := &cut{text: strings.Replace(test.text, "marker", "remarked", 1), after: test.after, says: test.says}, 0
 			r, err := cutStore(t, config, c, long).Update(t.Context(), account, "2", func(r *catalog.StoredTool) error {
 				changes++
 				r.Name, r.Tags = "remarked", append(r.Tags, "b")
