@@ -9,11 +9,18 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog/postgresstore"
+)
+
+const (
+	ready   = "Z\x00\x00\x00\x05I"
+	welcome = "R\x00\x00\x00\x08\x00\x00\x00\x00" + ready
 )
 
 // message is a message of the protocol of Postgres.
@@ -71,11 +78,44 @@ func liar(t *testing.T, auth, answer string) *pgxpool.Config {
 	return config
 }
 
+// A call ends in time although each of its connections is lost.
+func TestEveryConnectionIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config, err := pgxpool.ParseConfig("postgres://user@127.0.0.1/db?sslmode=disable")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := 0
+		config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() {
+				buffer := make([]byte, 64<<10)
+				_, _ = there.Read(buffer)
+				_, _ = io.WriteString(there, welcome)
+				_, _ = there.Read(buffer) // the query
+				lost++
+				_ = there.Close()
+			}()
+			return here, nil
+		}
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err = postgresstore.Open(ctx, pool)
+		if spent := time.Since(began); toolwire.CodeOf(err) != toolwire.CodeTransport || lost < 10 || spent > 6*time.Second {
+			t.Errorf("after %d losses in %s: %v", lost, spent, err)
+		}
+	})
+}
+
 // A server that lies makes a store fail in time, without a panic, without much memory and without the
 // password in the error.
 func TestServersThatLie(t *testing.T) {
-	const ready = "Z\x00\x00\x00\x05I"
-	welcome := message('R', "\x00\x00\x00\x00") + ready
 	failure := func(text string) string {
 		return message('E', "SERROR\x00C28P01\x00M"+text+"\x00\x00")
 	}
