@@ -135,7 +135,8 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// growingBody sends a part of a body, waits, sends the next, and waits again. Its end never comes.
+// growingBody sends a part of a body, waits, sends the next, and waits again. Its end never comes. A read that has no
+// room for a byte fails: it could be repeated for ever.
 type growingBody struct {
 	left    int // bytes of the part
 	parts   []growingPart
@@ -148,6 +149,9 @@ type growingPart struct {
 }
 
 func (b *growingBody) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, errors.New("a read of no bytes")
+	}
 	for b.left == 0 {
 		if len(b.parts) == 0 {
 			return 0, io.ErrUnexpectedEOF

@@ -41,7 +41,7 @@ func TestReadBody(t *testing.T) {
 		{"broken", iotest.ErrReader(broken), -1, "", broken, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := httptest.NewRequest("POST", "/", tt.body)
+			r := httptest.NewRequest("POST", "/", room{tt.body})
 			r.ContentLength = tt.length
 			w := httptest.NewRecorder()
 			got, err := httpserve.ReadBody(w, r, limit, time.Now().Add(time.Minute))
@@ -55,11 +55,21 @@ func TestReadBody(t *testing.T) {
 	}
 }
 
+// room fails a read that has no room for a byte: it could be repeated for ever.
+type room struct{ io.Reader }
+
+func (r room) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, errors.New("a read of no bytes")
+	}
+	return r.Reader.Read(p)
+}
+
 // A limit that no body reaches costs no memory, whatever length a peer announces.
 func TestReadBodyWithoutALimit(t *testing.T) {
 	body := strings.Repeat("x", 100<<10)
 	for _, length := range []int64{-1, int64(len(body)), 1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
-		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		r := httptest.NewRequest("POST", "/", room{strings.NewReader(body)})
 		r.ContentLength = length
 		got, err := httpserve.ReadBody(httptest.NewRecorder(), r, math.MaxInt64, time.Now().Add(time.Minute))
 		if length == math.MaxInt64 && err == httpserve.ErrTooLarge {
@@ -71,11 +81,11 @@ func TestReadBodyWithoutALimit(t *testing.T) {
 	}
 }
 
-// Head, too, reads with any limit and any announced length.
+// Head and Rest, too, read with any limit and any announced length.
 func TestHeadWithoutALimit(t *testing.T) {
 	for _, length := range []int64{-1, 0, 1, 1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
 		for _, n := range []int{1, 2, 512, 64<<10 + 1} {
-			r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+			r := httptest.NewRequest("POST", "/", room{strings.NewReader("{}")})
 			r.ContentLength = length
 			b := httpserve.OpenBody(httptest.NewRecorder(), r, math.MaxInt64, time.Now().Add(time.Minute))
 			head, err := b.Head(n)
@@ -85,6 +95,8 @@ func TestHeadWithoutALimit(t *testing.T) {
 				}
 			} else if want := "{}"[:min(n, 2)]; err != nil || string(head) != want || cap(head) > n {
 				t.Errorf("%d bytes announced: %q of %d, %v; want %q", length, head, cap(head), err, want)
+			} else if body, err := b.Rest(head, nil); err != nil || string(body) != "{}" {
+				t.Errorf("%d bytes announced, after %q: %q, %v", length, want, body, err)
 			}
 		}
 	}

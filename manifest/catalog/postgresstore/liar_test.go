@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +86,7 @@ func TestEveryConnectionIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost := 0
+		var lost atomic.Int64
 		config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
 			go func() {
@@ -93,7 +94,7 @@ func TestEveryConnectionIsLost(t *testing.T) {
 				_, _ = there.Read(buffer)
 				_, _ = io.WriteString(there, welcome)
 				_, _ = there.Read(buffer) // the query
-				lost++
+				lost.Add(1)
 				_ = there.Close()
 			}()
 			return here, nil
@@ -107,8 +108,8 @@ func TestEveryConnectionIsLost(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err = postgresstore.Open(ctx, pool)
-		if spent := time.Since(began); toolwire.CodeOf(err) != toolwire.CodeTransport || lost < 10 || spent > 6*time.Second {
-			t.Errorf("after %d losses in %s: %v", lost, spent, err)
+		if spent := time.Since(began); toolwire.CodeOf(err) != toolwire.CodeTransport || lost.Load() < 10 || spent > 6*time.Second {
+			t.Errorf("after %d losses in %s: %v", lost.Load(), spent, err)
 		}
 	})
 }
