@@ -21,6 +21,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("/v1/responses", `{"input":[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call_output","call_id":"a","output":"x"}]}`, "\xff")
 	f.Add(anthropicPath, `{"max_tokens":1,"system":[{"text":"s"}],"tools":[{"name":"f"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":1}]}]}`, "[]")
 	f.Add("/models/m:generateContent", `{"systemInstruction":{"parts":[{"text":"s"}]},"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"f"}]}],"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"parts":[{"functionResponse":{"name":"f","response":{"a":1}}}]}]}`, `{"a":"\ud83d"}`)
+	f.Add("/v1beta/models/m:streamGenerateContent", `{"contents":[{"parts":[{"text":"hi"}]}]}`, `{"a":1}`) // an array, not events
 	f.Add("/model/converse", `{}`, "")
 	f.Add("/x", `[{]`, `""`)
 	f.Fuzz(func(t *testing.T, path, body, arguments string) {
@@ -46,8 +47,8 @@ func FuzzRequest(f *testing.F) {
 			answer = lines.String()
 		} else if strings.HasPrefix(header.Get("Content-Type"), "application/x-ndjson") {
 			answer = "data: " + strings.ReplaceAll(strings.TrimSpace(answer), "\n", "\ndata: ")
-		} else if status != 405 && !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
-			answer = "data: " + answer
+		} else if status != 405 && !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") && !json.Valid([]byte(answer)) {
+			t.Errorf("not JSON: %s", answer)
 		}
 		for line := range strings.Lines(answer) {
 			if data, ok := strings.CutPrefix(line, "data: "); ok && data != "[DONE]\n" && !json.Valid([]byte(data)) {
