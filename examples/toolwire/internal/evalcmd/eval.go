@@ -282,10 +282,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases)) // for a gate on seconds
-	if err = o.checkGate(); err == nil {
-		err = o.checkLimits(o.TrialBudget)
-	}
-	if err != nil {
+	if err := errors.Join(o.checkGate(), o.checkMeasures(), o.checkLimits(o.TrialBudget)); err != nil {
 		return nil, err
 	}
 	plan, err := o.Plan(cases, o.before)

@@ -801,7 +801,8 @@ func TestScoresAndSlices(t *testing.T) {
 	run(1, append(served, "-max-trial-tokens", "1000", "-limit", "1"), "limit: it needed 1100 tokens, and a trial may need 1000")
 	run(1, append(served, "-max-trial-cost", "0.001", "-prices", prices, "-limit", "1"), "limit: it cost 0.002, and a trial may cost 0.001")
 	run(1, append(served, "-max-cost", "0.003", "-prices", prices, "-limit", "4", "-parallel", "1"), "in 2 of 4 cases no trial ended", "2 passed, 2 cancelled")
-	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
+	run(2, []string{"-gate", "costt=0.1", "-gate", "calls=0.1"}, "-gate compares with a -baseline\n-gate costt: there is no such score; a run has calls, cost, ",
+		"\n-gate calls needs a limit for a trial, -max-trial-calls: ")
 	run(2, []string{"-gate", "cost=0.1", "-gate", "cost=0.3"}, "the score cost has a margin already")
 	run(2, []string{"-gate", "calls"}, "it is a score and a margin, such as cost=0.1")
 	run(2, []string{"-prices", file("bad.json", "{}")}, "-prices: the prices are not an object of models")

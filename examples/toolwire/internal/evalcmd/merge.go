@@ -140,6 +140,17 @@ func (o *options) checkBars() error {
 	return nil
 }
 
+// checkMeasures finds gates of scores that a run cannot have: the columns of a dataset record none. A baseline says
+// which scores it has.
+func (o *options) checkMeasures() error {
+	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
+		if limits[score] == "" && o.baseline == "" {
+			return fmt.Errorf("-gate %s: there is no such score; a run has %s", text.Cut(score, 60), strings.Join(slices.Sorted(maps.Keys(limits)), ", "))
+		}
+	}
+	return nil
+}
+
 // limits are the flags that limit each measure in a trial.
 var limits = map[string]string{
 	"calls": "-max-trial-calls", "tokens_in": "-max-trial-tokens", "tokens_out": "-max-trial-tokens", "cost": "-max-trial-cost", "seconds": "-timeout, in the run",
