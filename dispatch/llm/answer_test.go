@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 			`{"role":"assistant","content":"4 of 5.0"}`},
 		{"an index of the choice that counts events", chat, chatStream(`{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"},"message":{"content":"b"}}`,
 			`{"index":2,"delta":{"content":""},"message":{"content":""},"finish_reason":"stop"}`), `{"role":"assistant","content":"ab"}`},
-		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, `{"index":1,"delta":{},"finish_reason":"stop"}`), several},
+		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`), several},
 		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), several},
 		{"an id and a name that come later", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"type":"function"}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x"}]}}`,
@@ -625,6 +625,7 @@ func TestTokens(t *testing.T) {
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":100}}}`, 10, 102},
 		{wires[3], `{"usageMetadata":{"candidatesTokenCount":1,"thoughtsTokenCount":122,"totalTokenCount":698}}`, 575, 123},
 		{wires[3], `{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"thoughtsTokenCount":122,"totalTokenCount":698}}`, 575, 123},
+		{wires[3], `{"usageMetadata":{"candidatesTokenCount":1,"totalTokenCount":698}}`, 697, 1},
 		{wires[3], `{"usageMetadata":{"promptTokenCount":8,"totalTokenCount":8}}`, 8, 0},
 		{wires[0], `{"usage":{"prompt_tokens":"10","completion_tokens":2.0}}`, 10, 2},
 		{wires[0], sse(`{"choices":[{"index":0,"delta":{}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":3}}]}`), 7, 3},
@@ -679,9 +680,10 @@ func TestWrongTokens(t *testing.T) {
 	}
 }
 
-// Tokens under names of no format are reported.
+// Tokens under names of no format are reported. What is wrong elsewhere is not if the format's own place has tokens.
 func TestTokensUnderOtherNames(t *testing.T) {
-	for usage, want := range map[string]bool{`{"read":50,"written":5}`: true, `{"prompt_tokens":0,"completion_tokens":0}`: false, `{"tier":"default"}`: false} {
+	for usage, want := range map[string]bool{`{"read":50,"written":0}`: true, `{"prompt_tokens":0,"completion_tokens":0}`: false, `{"tier":"default"}`: false,
+		`{"prompt_tokens":1,"completion_tokens":2},"x":{"usage":{"prompt_tokens":"many"}}`: false} {
 		got := play(t, []step{{path: chatPath, ask: chatAsk(userGo), reply: `{"model":"m","choices":[{"message":{"role":"assistant","content":"a"}}],"usage":` + usage + `}`}})
 		if (got.codes() == "conversation_unclear") != want {
 			t.Errorf("%s: %v", usage, got.problems)

@@ -229,6 +229,38 @@ func (unheard) SetEnd(context.Context, iter.Seq2[int, dispatch.Message]) {}
 func (unheard) AddProblem(dispatch.Problem)                              {}
 func (unheard) UpdateMetadata(change func(*dispatch.Metadata))           { change(&dispatch.Metadata{}) }
 
+// A run keeps 64 MiB of conversations. All that requests and answers say counts.
+func TestSizeOfConversations(t *testing.T) {
+	const size = 64 << 10
+	const user, says = `{"role":"user","content":"a"}`, `"content":"b"`
+	text := strings.Repeat("x", size)
+	kept := func(before int, list, answer string) (goesOn bool) {
+		s := &runState{run: &dispatch.Run{}, transcript: unheard{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}, size: before}
+		x := newExchange(t.Context(), dialects[OpenAIChat], s)
+		conversation := prompt{list: json.RawMessage("[" + list + "]")}
+		if x.reply = s.begin(x.ctx, x.dialect, conversation); x.reply == nil || answer == "" {
+			return x.reply != nil
+		}
+		x.read(json.RawMessage(`{"choices":[{"message":{"role":"assistant",` + answer + `}}]}`))
+		s.finish(x, "")
+		return s.begin(x.ctx, x.dialect, conversation) != nil
+	}
+	if !kept(64<<20, user, "") || kept(64<<20+1, user, "") {
+		t.Error("a request is not read after 64 MiB, or is after one more byte")
+	}
+	for what, tt := range map[string][2]string{
+		"a message":       {`{"role":"user","content":"` + text + `"}`, says},
+		"a system prompt": {`{"role":"system","content":"` + text + `"},` + user, says},
+		"an answer":       {user, `"content":"` + text + `"`},
+		"arguments":       {user, `"tool_calls":[{"id":"c","function":{"name":"f","arguments":"` + text + `"}}]`},
+		"thinking":        {user, `"reasoning":"` + text + `"`},
+	} {
+		if kept(64<<20-size, tt[0], tt[1]) || !kept(64<<20-2*size, tt[0], tt[1]) {
+			t.Errorf("%s does not count, or more than once", what)
+		}
+	}
+}
+
 // The index of a thread agrees with its lines, whatever requests do to the lines.
 func TestIndexOfLines(t *testing.T) {
 	for seed := range uint64(60) {

@@ -234,6 +234,14 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(tool("b", "[cleared]"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"So."`)},
 			{path: chatPath, ask: chatAsk(tool("b", "two"), tool("b", "two"), asst(`"content":"Ready."`), user("more"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
 		}, "user Both orders.\nassistant [a f {}]\ntool(a) one\nassistant [b f {}]\ntool(b) two\nassistant Ready.\nuser more\nassistant So.\nuser more\nassistant End.\n"},
+		{"an answer is left out, and its results are not", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}", "b g {}"))},
+			{path: chatPath, ask: chatAsk(userGo, tool("a", "one"), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {}] [b g {}]\ntool(a) one\ntool(b) two\nassistant Ready.\n"},
+		{"the last messages only, with calls of the agent's beside one that is known", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(asst(toolCalls("y g {}", "a f {}", "z h {}")), tool("y", "two"), tool("a", "one"), tool("z", "three")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {}] [y g {}] [z h {}]\ntool(y) two\ntool(a) one\ntool(z) three\nassistant Ready.\n"},
 		{"the last messages only, without thinking and with a call that the agent has mended", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"<thinking>Hm.</thinking>One.",` + toolCalls(`a f {"n":"1"}`))},
 			{path: chatPath, ask: chatAsk(asst(`"content":"One.",`+toolCalls(`z f {"n":1}`)), tool("z", "one")), reply: chatReply(`"content":"End."`)},

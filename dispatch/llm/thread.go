@@ -354,7 +354,7 @@ func (th *thread) from(r *request) int {
 
 // isEmpty reports whether the thread, too, has only the system prompt of a request.
 func (th *thread) isEmpty(r *request) bool {
-	return r.previous == "" && len(r.system.messages) > 0 && th.system.key == r.system.key &&
+	return len(r.system.messages) > 0 && th.system.key == r.system.key &&
 		!slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply == nil })
 }
 
