@@ -266,7 +266,8 @@ func (l toolList) isStrict(i int, all *problem.List[toolwire.Problem]) bool {
 		for _, wrapper := range []string{"function", "toolSpec"} {
 			list = append(list, membersOf(member(list, wrapper))...)
 		}
-		all.AddTool(text.Cut(rawjson.Unquote(member(list, "name")), 128), "not_json", element(i)+e.Pointer, "is not strict JSON: %s", e.Problem)
+		name := text.Cut(rawjson.Unquote(member(list, "name")), 128)
+		all.AddTool(name, "not_json", element(i)+e.Pointer, "is not strict JSON: %s", e.Problem)
 	}
 	return !wrong
 }

@@ -147,7 +147,8 @@ func uncommented(data []byte) []byte {
 		_, below, _ := bytes.Cut(rest, []byte("\n"))
 		rest = bytes.TrimSpace(below)
 	}
-	if first, _, _ := bytes.Cut(rest, []byte("\n")); bytes.HasPrefix(rest, []byte("{")) || bytes.HasPrefix(rest, []byte("[")) || yaml.Match(bytes.TrimSpace(first)) {
+	first, _, _ := bytes.Cut(rest, []byte("\n"))
+	if bytes.HasPrefix(rest, []byte("{")) || bytes.HasPrefix(rest, []byte("[")) || yaml.Match(bytes.TrimSpace(first)) {
 		return rest
 	}
 	return bytes.TrimSpace(data)

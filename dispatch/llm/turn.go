@@ -54,7 +54,8 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 					return nil, malformed("/"+strconv.Itoa(i)+"/tool_calls/"+strconv.Itoa(j), "needs an id and a name")
 				}
 				arguments, err := rawjson.ReadArguments(call.Arguments, readable)
-				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: arguments, isObject: err == nil, result: unanswered})
+				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: arguments, isObject: err == nil,
+					result: unanswered})
 			}
 			for j, call := range slices.Backward(m.ToolCalls) { // the first of equal ids is taken first
 				open[call.ID] = append(open[call.ID], callAt{len(turns), j})

@@ -36,7 +36,9 @@ func TestPackagesAgreeOnArguments(t *testing.T) {
 		refused bool   // by those who send it
 		invalid bool   // for those who apply a schema
 	}{
-		{value: "", object: none}, {value: `null`, object: none}, {value: `""`, object: none}, {value: `" \n"`, object: none}, {value: `"null"`, object: none}, {value: `" null "`, object: none},
+		{value: "", object: none}, {value: `null`, object: none}, {value: `""`, object: none},
+		{value: `" \n"`, object: none},
+		{value: `"null"`, object: none}, {value: `" null "`, object: none},
 		{value: `{}`, object: none}, {value: `"{}"`, object: none}, {value: ` {"b" : 1, "a":2} `, object: `{"b" : 1, "a":2}`}, {value: `" {\"b\" : 1}\n"`, object: `{"b" : 1}`},
 		{value: `"{\"b\":12345678901234567890.10,\"a\":1e400}"`, object: `{"b":12345678901234567890.10,"a":1e400}`},
 		{`{"a":1,"a":2}`, `{"a":1,"a":2}`, true, true}, {`"{\"a\":1,\"a\":2}"`, `{"a":1,"a":2}`, true, true}, {`"{\"a\":\"\\ud83d\"}"`, `{"a":"\ud83d"}`, true, false},

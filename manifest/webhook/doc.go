@@ -36,7 +36,7 @@
 //   - The arguments are the first member of [Options.ArgumentKeys] that is not null. The handler
 //     looks for it in the body, then in the member tool, function or tool_call, then in the
 //     function in that member. The value is an object or a string that contains an object. If the
-//     only such member is null, the arguments are {}.
+//     only such member is null, or a string that is blank or "null", the arguments are {}.
 //   - The tool is the wildcard {tool} in the pattern of the handler. Without the wildcard it is the
 //     member tool_name, then tool, function or tool_call (a string, or an object with a name), then
 //     name. If both the path and the body name a tool, they must agree. The member name is ignored
