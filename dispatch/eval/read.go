@@ -139,7 +139,7 @@ var binaryFormats = [][2]string{
 // yaml is a first line of YAML that is not a header of CSV.
 var yaml = regexp.MustCompile(`^(---$|- |[A-Za-z_]+:( [^,]*)?$)`)
 
-// uncommented returns the text without white space around it and, if it seems to be JSON Lines or YAML, without
+// uncommented returns the text without white space around it and, if it seems to be JSON, YAML or TOML, without
 // the comments at its beginning. JSON has no comments: their lines are problems.
 func uncommented(data []byte) []byte {
 	rest := bytes.TrimSpace(data)
