@@ -202,7 +202,7 @@ func TestIntervalOfGroups(t *testing.T) {
 		if r := e.Figure("rate"); r.Low <= 0.7 && 0.7 <= r.High {
 			held++
 		}
-		if d := compare(t, e, drawnInGroups(random, 30, rate)).Rates()[0].Difference; d.Low <= 0 && 0 <= d.High {
+		if d := compare(t, e, drawnInGroups(random, 30, rate)).Figures()[0].Difference; d.Low <= 0 && 0 <= d.High {
 			differences++
 		}
 		for i := range e.Trials {
@@ -232,9 +232,9 @@ func TestGroups(t *testing.T) {
 	}
 	many := drawnInGroups(rand.New(rand.NewPCG(1, 1)), 5, func() float64 { return 1 })
 	c := compare(t, many, many)
-	if c.Rates()[0].Difference.Cases != 25 || c.Rates()[0].Difference.Groups() != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
-		!strings.Contains(c.Rates()[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Rates()[0].String(), "a gate needs at least 6 groups") {
-		t.Errorf("%s: %s", c.Bound("", 1).Verdict, c.Rates()[0])
+	if c.Figures()[0].Difference.Cases != 25 || c.Figures()[0].Difference.Groups() != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
+		!strings.Contains(c.Figures()[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Figures()[0].String(), "a gate needs at least 6 groups") {
+		t.Errorf("%s: %s", c.Bound("", 1).Verdict, c.Figures()[0])
 	}
 	_, err := readDataset(t, "user,id,group\na,"+strings.Repeat("x", 201)+","+strings.Repeat("y", 201)+"\n").Cases(dispatchtest.Task{}, nil)
 	bad, _ := errors.AsType[*eval.Error](err)

@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,12 +57,32 @@ func compare(t *testing.T, baseline, candidate *eval.Experiment) *eval.Compariso
 
 // without returns the comparison of the rates with faults dropped.
 func without(c *eval.Comparisons) *eval.Comparison {
-	for i := range c.Rates() {
-		if r := &c.Rates()[i]; len(c.Rates()) == 1 || r.Difference.Faults == "dropped" {
+	rates := compared(c, "rates")
+	for i := range rates {
+		if r := &rates[i]; len(rates) == 1 || r.Difference.Faults == "dropped" {
 			return r
 		}
 	}
 	return nil
+}
+
+// compared returns the comparisons of the rates or scores of the whole, of its slices, or of its cases.
+func compared(c *eval.Comparisons, kind string) (list []eval.Comparison) {
+	for _, one := range c.Figures() {
+		is := "cases"
+		switch d := one.Difference; {
+		case strings.Contains(d.Slice, "="):
+			is = "slices"
+		case d.Slice == "" && d.Name == "rate":
+			is = "rates"
+		case d.Slice == "":
+			is = "scores"
+		}
+		if is == kind {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 func TestCompare(t *testing.T) {
@@ -81,24 +102,22 @@ func TestCompare(t *testing.T) {
 		before := slices.Concat(same, same, same)
 		c := compare(t, scripted(before...), scripted(tt.candidate...))
 		if c.Verdict != tt.want || c.Bound("", tt.pass).Verdict != eval.Passed || tt.fail > 0 && c.Bound("", tt.fail).Verdict != eval.Failed {
-			t.Errorf("%s: %s, %s", tt.name, c.Verdict, c.Rates()[0])
+			t.Errorf("%s: %s, %s", tt.name, c.Verdict, c.Figures()[0])
 		}
-		for i := 1; i < len(c.Cases()); i++ {
-			if c.Cases()[i-1].Difference.Value > c.Cases()[i].Difference.Value {
-				t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, c.Cases())
-			}
+		if cases := compared(c, "cases"); !slices.IsSortedFunc(cases, func(a, b eval.Comparison) int { return cmp.Compare(a.Difference.Value, b.Difference.Value) }) {
+			t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, cases)
 		}
 		back := compare(t, scripted(tt.candidate...), scripted(before...))
-		if math.Abs(back.Rates()[0].Difference.Value+c.Rates()[0].Difference.Value) > 1e-12 || math.Abs(back.Rates()[0].P-c.Rates()[0].P) > 1e-12 || math.Abs(back.Rates()[0].Difference.Low+c.Rates()[0].Difference.High) > 1e-12 {
-			t.Errorf("%s: %s one way, %s the other", tt.name, c.Rates()[0], back.Rates()[0])
+		if math.Abs(back.Figures()[0].Difference.Value+c.Figures()[0].Difference.Value) > 1e-12 || math.Abs(back.Figures()[0].P-c.Figures()[0].P) > 1e-12 || math.Abs(back.Figures()[0].Difference.Low+c.Figures()[0].Difference.High) > 1e-12 {
+			t.Errorf("%s: %s one way, %s the other", tt.name, c.Figures()[0], back.Figures()[0])
 		}
 	}
 	c := compare(t, scripted(same...), scripted(worse...))
-	if first := c.Cases()[0]; first.Difference.Slice != "c7" || first.Verdict != eval.Regressed {
+	if first := compared(c, "cases")[0]; first.Difference.Slice != "c7" || first.Verdict != eval.Regressed {
 		t.Errorf("%+v", first)
 	}
 	one := compare(t, scripted("..........", "xxxxxxxxxx"), scripted("xxxxxxxxxx", ".........."))
-	if one.Cases()[0].Verdict != eval.Regressed || one.Cases()[0].Difference.Slice != "c1" || one.Cases()[1].Verdict != eval.Improved || one.Verdict != eval.CannotTell || one.Rates()[0].Difference.Value != 0 {
+	if compared(one, "cases")[0].Verdict != eval.Regressed || compared(one, "cases")[0].Difference.Slice != "c1" || compared(one, "cases")[1].Verdict != eval.Improved || one.Verdict != eval.CannotTell || one.Figures()[0].Difference.Value != 0 {
 		t.Errorf("%+v", one)
 	}
 }
@@ -116,8 +135,8 @@ func TestCompareOneTrial(t *testing.T) {
 	}{{good, bad, eval.Regressed, -0.35}, {bad, good, eval.Improved, 0.35}, {good, good, eval.CannotTell, 0}} {
 		c := compare(t, tt.baseline, tt.candidate)
 		p := map[bool]float64{true: 1.0 / 128, false: 1}[tt.value != 0]
-		if math.Abs(c.Rates()[0].P-p) > 1e-9 || c.Verdict != tt.want || c.Rates()[0].Difference.Value != tt.value || c.Rates()[0].Difference.Cases != 20 {
-			t.Errorf("%s, %s, want %s", c.Verdict, c.Rates()[0], tt.want)
+		if math.Abs(c.Figures()[0].P-p) > 1e-9 || c.Verdict != tt.want || c.Figures()[0].Difference.Value != tt.value || c.Figures()[0].Difference.Cases != 20 {
+			t.Errorf("%s, %s, want %s", c.Verdict, c.Figures()[0], tt.want)
 		}
 	}
 }
@@ -128,12 +147,12 @@ func TestChangeInTheseCases(t *testing.T) {
 	good := scripted(repeated(30, "........")...)
 	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
 	c := compare(t, good, broken)
-	if c.Verdict != eval.Regressed || c.Rates()[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Rates()[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
+	if c.Verdict != eval.Regressed || c.Figures()[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
+		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Figures()[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
 	}
 	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
 	if one.Verdict != eval.Regressed || one.Bound("", 1).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s", one.Verdict, one.Rates()[0], one.Bound("", 1).Verdict)
+		t.Errorf("%s: %s, %s", one.Verdict, one.Figures()[0], one.Bound("", 1).Verdict)
 	}
 }
 
@@ -142,19 +161,19 @@ func TestChangeInTheseCases(t *testing.T) {
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
 	c := compare(t, scripted(good...), scripted(outage...))
-	if c.Verdict != eval.CannotTell || c.Rates()[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Rates()[0], without(c), c.Bound("", 0.05).Verdict)
+	if c.Verdict != eval.CannotTell || c.Figures()[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
+		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Figures()[0], without(c), c.Bound("", 0.05).Verdict)
 	}
 	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
 	if worse.Verdict != eval.Regressed {
-		t.Errorf("%s: %s, %s", worse.Verdict, worse.Rates()[0], without(worse))
+		t.Errorf("%s: %s, %s", worse.Verdict, worse.Figures()[0], without(worse))
 	}
 	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
 	a := scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...)
 	b := scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...)
 	for _, mixed := range []*eval.Comparisons{compare(t, a, b), compare(t, b, a)} {
-		if mixed.Verdict != eval.CannotTell || mixed.Rates()[0].P >= 0.05 || math.Abs(mixed.Rates()[0].Difference.Value) < 0.1 {
-			t.Errorf("%s: %s", mixed.Verdict, mixed.Rates()[0])
+		if mixed.Verdict != eval.CannotTell || mixed.Figures()[0].P >= 0.05 || math.Abs(mixed.Figures()[0].Difference.Value) < 0.1 {
+			t.Errorf("%s: %s", mixed.Verdict, mixed.Figures()[0])
 		}
 	}
 }
@@ -186,7 +205,7 @@ func TestGateOfFourCombinations(t *testing.T) {
 			continue
 		}
 		if got := c.Bound("", 0.05); got.Verdict != tt.want || !strings.HasPrefix(got.Reason, tt.reason) {
-			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, c.Rates()[0], without(c))
+			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, c.Figures()[0], without(c))
 		}
 	}
 	apart := compare(t, scripted(append(repeated(20, "."), repeated(20, "!")...)...), scripted(append(repeated(20, "!"), repeated(20, ".")...)...))
@@ -195,15 +214,15 @@ func TestGateOfFourCombinations(t *testing.T) {
 	}
 	few := scripted(slices.Concat(repeated(10, "!!!!."), repeated(140, "....."))...)
 	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Verdict != eval.Undecided || without(c).Difference.Low <= -0.06 {
-		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Verdict, c.Rates()[0], without(c))
+		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Verdict, c.Figures()[0], without(c))
 	}
 	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
-	if low := -c.Rates()[0].Difference.Low; c.Bound("", low).Verdict != eval.Undecided || c.Bound("", low+1e-9).Verdict != eval.Passed {
+	if low := -c.Figures()[0].Difference.Low; c.Bound("", low).Verdict != eval.Undecided || c.Bound("", low+1e-9).Verdict != eval.Passed {
 		t.Errorf("the margin %v is where the gate begins to pass", low)
 	}
 	more := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".")...))
-	if more.Rates()[0].Detectable() <= c.Rates()[0].Detectable() {
-		t.Errorf("fewer trials of one experiment find %v, and more %v", more.Rates()[0].Detectable(), c.Rates()[0].Detectable())
+	if more.Figures()[0].Detectable() <= c.Figures()[0].Detectable() {
+		t.Errorf("fewer trials of one experiment find %v, and more %v", more.Figures()[0].Detectable(), c.Figures()[0].Detectable())
 	}
 }
 
@@ -251,10 +270,10 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 		}
 	}
 	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.Bound("", margin).Verdict != eval.Undecided {
-		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Rates()[0])
+		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Figures()[0])
 	}
 	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.Bound("", margin).Verdict != eval.Passed {
-		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Rates()[0])
+		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Figures()[0])
 	}
 }
 
@@ -369,7 +388,7 @@ func TestPlannedMargin(t *testing.T) {
 		same := scripted(repeated(n, ".")...)
 		c := compare(t, same, same)
 		if c.Bound("", plan.Margin-1e-6).Verdict != eval.Undecided || c.Bound("", plan.Margin+1e-6).Verdict != eval.Passed {
-			t.Errorf("%d groups: %v is not the smallest margin of %+v", n, plan.Margin, c.Rates()[0].Difference)
+			t.Errorf("%d groups: %v is not the smallest margin of %+v", n, plan.Margin, c.Figures()[0].Difference)
 		}
 		if got := plan.String(); !strings.Contains(got, fmt.Sprintf("%d cases in %d groups; ", 2*n, n)) || !strings.Contains(got, "; if nothing differs, a gate passes from a margin of ") {
 			t.Error(got)
@@ -430,15 +449,15 @@ func TestCompareFaults(t *testing.T) {
 	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
 	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
 	c := compare(t, scripted(good...), scripted(faulty...))
-	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Rates()[0].Difference.Value > -0.5 || c.Verdict != eval.CannotTell {
-		t.Errorf("%+v, %+v", c.Rates()[0], without(c))
+	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Figures()[0].Difference.Value > -0.5 || c.Verdict != eval.CannotTell {
+		t.Errorf("%+v, %+v", c.Figures()[0], without(c))
 	}
 	if got := c.Bound("", 0.1).Verdict; got != eval.Undecided {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
 	if c.Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
-		t.Errorf("baseline with faults: %s, %s, %s", c.Rates()[0], without(c), c.Bound("", 0.1).Verdict)
+		t.Errorf("baseline with faults: %s, %s, %s", c.Figures()[0], without(c), c.Bound("", 0.1).Verdict)
 	}
 	c = compare(t, scripted("!."), scripted(".!"))
 	want := [][3]string{{"counted", "counted", "counted"}, {"dropped", "dropped", "dropped"}, {"dropped", "counted", ""}, {"counted", "dropped", ""}}
@@ -464,17 +483,17 @@ func TestRatesOfAComparison(t *testing.T) {
 			}
 		}
 	}
-	c := compare(t, baseline, candidate).Rates()[0]
+	c := compare(t, baseline, candidate).Figures()[0]
 	if d := c.Difference; math.Abs(c.Candidate.Value-c.Baseline.Value-d.Value) > 1e-9 || d.Groups() != 3 || math.Abs(c.Baseline.Value-0.5) > 1e-9 {
 		t.Errorf("%s to %s is %+v", c.Baseline, c.Candidate, d)
 	}
-	if c := compare(t, scripted(".x", ".x"), scripted("..xx", "..xx")).Rates()[0]; c.Baseline.Low >= c.Candidate.Low || c.Baseline.High <= c.Candidate.High {
+	if c := compare(t, scripted(".x", ".x"), scripted("..xx", "..xx")).Figures()[0]; c.Baseline.Low >= c.Candidate.Low || c.Baseline.High <= c.Candidate.High {
 		t.Errorf("the rate of fewer trials, %s, is as sure as %s", c.Baseline, c.Candidate)
 	}
-	if text := compare(t, scripted("."), scripted("x")).Rates()[0].String(); strings.Contains(text, "finds a difference") || !strings.HasSuffix(text, "; a gate needs at least 6 cases") {
+	if text := compare(t, scripted("."), scripted("x")).Figures()[0].String(); strings.Contains(text, "finds a difference") || !strings.HasSuffix(text, "; a gate needs at least 6 cases") {
 		t.Error(text)
 	}
-	if text := compare(t, scripted(repeated(6, ".x.")...), scripted(repeated(6, "x..")...)).Rates()[0].String(); !strings.Contains(text, "finds a difference of about ") || strings.Contains(text, "needs") {
+	if text := compare(t, scripted(repeated(6, ".x.")...), scripted(repeated(6, "x..")...)).Figures()[0].String(); !strings.Contains(text, "finds a difference of about ") || strings.Contains(text, "needs") {
 		t.Error(text)
 	}
 }
@@ -492,7 +511,7 @@ func TestGateNeedsTrials(t *testing.T) {
 		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
 	} {
 		if c.Bound("", 0.9).Verdict == eval.Passed {
-			t.Errorf("%s: %+v, %+v", name, c.Rates()[0], without(c))
+			t.Errorf("%s: %+v, %+v", name, c.Figures()[0], without(c))
 		}
 	}
 	for n, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {
@@ -504,7 +523,7 @@ func TestGateNeedsTrials(t *testing.T) {
 
 func TestCompareUnlike(t *testing.T) {
 	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
-	if fmt.Sprint(*c.Missing()) != "[c2 c4]" || c.Rates()[0].Difference.Cases != 6 || c.Bound("", 1).Verdict != eval.Undecided {
+	if fmt.Sprint(*c.Missing()) != "[c2 c4]" || c.Figures()[0].Difference.Cases != 6 || c.Bound("", 1).Verdict != eval.Undecided {
 		t.Errorf("%+v, %s", c, c.Bound("", 1).Verdict)
 	}
 	stopped := scripted("..")

@@ -64,10 +64,6 @@ func (p Plan) Asked() int                                            { return p.
 func (p Plan) Detectable() float64                                   { return p.detectable }
 func (c Comparison) Detectable() float64                             { return c.detectable }
 func (c Comparison) Limit() float64                                  { return c.limit }
-func (c *Comparisons) Rates() []Comparison                           { return c.rates }
-func (c *Comparisons) Scores() []Comparison                          { return c.scores }
-func (c *Comparisons) Slices() []Comparison                          { return c.slices }
-func (c *Comparisons) Cases() []Comparison                           { return c.cases }
 func (c *Comparisons) Bound(score string, margin float64) Comparison { return c.gate(score, margin) }
 
 // Repeating returns options with the command that repeats a case.

@@ -33,7 +33,7 @@ func TestFigureString(t *testing.T) {
 	if got := many.Figure("rate").String(); got != "100 % [99.96, 100]" {
 		t.Error(got)
 	}
-	if got := compare(t, many, many).Rates()[0].String(); got != "0 points in 10000 cases, p = 1.000; in cases like these [-0.04, +0.04]; "+
+	if got := compare(t, many, many).Figures()[0].String(); got != "0 points in 10000 cases, p = 1.000; in cases like these [-0.04, +0.04]; "+
 		"a comparison of this size finds a difference of about 0.1 points in these cases" {
 		t.Error(got)
 	}

@@ -253,7 +253,7 @@ func TestCompareScores(t *testing.T) {
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
 	*after.TrialBudget() = eval.Budget{Calls: 8}
 	c := compare(t, before, after)
-	calls := c.Scores()[slices.IndexFunc(c.Scores(), func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
+	calls := compared(c, "scores")[slices.IndexFunc(compared(c, "scores"), func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
 	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
 		math.Abs(calls.Difference.Low-1) > 1e-6 || math.Abs(calls.Difference.High-1) > 1e-6 || calls.Difference.Cases != 8 {
 		t.Errorf("%+v", calls)
@@ -271,8 +271,8 @@ func TestCompareScores(t *testing.T) {
 	if g := c.Bound("charm", 1); g.Verdict != eval.Failed || g.Reason != "the score charm is not known in any case of both experiments" {
 		t.Errorf("%+v", g)
 	}
-	if back := compare(t, after, before); back.Scores()[0].Verdict != eval.Improved {
-		t.Errorf("%+v", back.Scores())
+	if back := compare(t, after, before); compared(back, "scores")[0].Verdict != eval.Improved {
+		t.Errorf("%+v", compared(back, "scores"))
 	}
 	page := written(t, after, before)
 	if !strings.Contains(page, "<caption>Scores</caption>") || !strings.Contains(page, ">+100 % [+100, +100]</td>") && !strings.Contains(page, "2.25 to 4.5: &#43;100 % [&#43;100, &#43;100]") {
@@ -282,7 +282,7 @@ func TestCompareScores(t *testing.T) {
 		Verdict    string
 		Difference struct{ Name string }
 	}
-	if text, err := json.Marshal(c.Scores()); err != nil || json.Unmarshal(text, &doc) != nil || doc[0].Verdict != "regressed" {
+	if text, err := json.Marshal(compared(c, "scores")); err != nil || json.Unmarshal(text, &doc) != nil || doc[0].Verdict != "regressed" {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -350,7 +350,7 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 			if gate := c.Bound("cost", margin).Verdict; gate == eval.Passed {
 				passed++
 			}
-			if r := c.Scores()[0].Difference; r.Low <= margin && margin <= r.High {
+			if r := compared(c, "scores")[0].Difference; r.Low <= margin && margin <= r.High {
 				held++
 			}
 		}
@@ -401,8 +401,8 @@ func TestSlices(t *testing.T) {
 		}
 		worse.SliceBy = e.SliceBy
 		c := compare(t, e, worse)
-		if !slicesAre(c.Slices()) {
-			t.Errorf("%s: %+v", name, c.Slices())
+		if !slicesAre(compared(c, "slices")) {
+			t.Errorf("%s: %+v", name, compared(c, "slices"))
 		}
 		var b bytes.Buffer
 		if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nrefund  2      50 %      50 %       0 [") || strings.Contains(b.String(), "\u202e") {
@@ -497,8 +497,8 @@ func TestUnitsOfScores(t *testing.T) {
 	for groups, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {
 		e := grouped(groups)
 		c := compare(t, e[0], e[1])
-		if gate := c.Bound("cost", 0.1).Verdict; gate != want || c.Scores()[0].Difference.Groups() != groups || c.Scores()[0].Difference.Cases != 12 {
-			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores()[0])
+		if gate := c.Bound("cost", 0.1).Verdict; gate != want || compared(c, "scores")[0].Difference.Groups() != groups || compared(c, "scores")[0].Difference.Cases != 12 {
+			t.Errorf("%d groups: %s, %+v", groups, gate, compared(c, "scores")[0])
 		}
 	}
 	fewer := valued("cost", same[:11]...)
@@ -509,7 +509,7 @@ func TestUnitsOfScores(t *testing.T) {
 	// Ten times as many trials of one experiment do not make the other one surer.
 	one, ten := slices.Repeat([][]float64{{0.5}}, 30), slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, 10)}, 30)
 	lower := valued("s", slices.Repeat([][]float64{{0.25}}, 30)...)
-	if a, b := compare(t, valued("s", one...), lower).Scores()[0], compare(t, valued("s", ten...), lower).Scores()[0]; a.Difference.Low != b.Difference.Low || a.Difference.High != b.Difference.High {
+	if a, b := compared(compare(t, valued("s", one...), lower), "scores")[0], compared(compare(t, valued("s", ten...), lower), "scores")[0]; a.Difference.Low != b.Difference.Low || a.Difference.High != b.Difference.High {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }
