@@ -251,6 +251,14 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: msgPath, ask: anthropic(userGo, asst(`"content":"It is"`)), reply: message(`{"type":"text","text":" one."}`)},
 			{path: msgPath, ask: anthropic(userGo, asst(`"content":"It is one."`), user("more")), reply: message(`{"type":"text","text":"End."}`)},
 		}, "user Both orders.\nassistant ~Hm.~ It is one.\nuser more\nassistant End.\n"},
+		{"an answer with tools of the provider that the model goes on with", []step{
+			{path: msgPath, ask: anthropic(userGo), reply: message(search)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":[`+search+`]`)), reply: message(`{"type":"text","text":" At all."}`)},
+		}, "user Both orders.\nassistant [s1 web_search {\"query\":\"x\"}]\ntool(s1) []\nassistant Nothing. At all.\n"},
+		{"an empty message in place of calls", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":""`)), reply: chatReply(`"content":"One."`)},
+		}, "user Both orders.\nassistant [a f {}]\nassistant One.\n"},
 		{"results in another order than before", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}", "b g {}"))},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "b g {}")), tool("a", "one"), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
