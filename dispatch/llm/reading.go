@@ -131,10 +131,11 @@ func (rd *reading) branches(th *thread, r *request) bool {
 		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered || l.reply.fault == "" })
 }
 
-// key is equal for requests with the same messages: the last ones of a conversation are not the same as all of it.
+// key is equal for requests with the same messages and system prompt: the last ones of a conversation are not the same as all of it.
 func (rd *reading) key(r *request) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
+	maphash.WriteComparable(&h, r.system.key)
 	for _, l := range rd.lines[:rd.from] {
 		maphash.WriteComparable(&h, l.key)
 	}

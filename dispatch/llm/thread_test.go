@@ -115,6 +115,10 @@ func TestConversationOfRequests(t *testing.T) {
 			responses(item("b"), `,"instructions":"S","previous_response_id":"resp_1"`, "resp_3", "no"),
 			responses(item("c"), `,"previous_response_id":"resp_3"`, "resp_4", "maybe"),
 		}, "system S; user a; assistant yes; user b; assistant no; user c; assistant maybe", ""},
+		{"a chained request again, with other instructions", "/v1/responses", [][2]string{
+			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"), responses(item("b"), `,"instructions":"S","previous_response_id":"resp_1"`, "resp_2", "no"),
+			responses(item("b"), `,"instructions":"T","previous_response_id":"resp_1"`, "resp_3", "maybe"),
+		}, "system S; user a; assistant yes; user b; assistant no; system T; assistant maybe", ""},
 		{"another request to the same response", "/v1/responses", [][2]string{
 			responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_1"`, "resp_2", "no"),
 			responses(item("c"), `,"previous_response_id":"resp_1"`, "resp_3", "no"),

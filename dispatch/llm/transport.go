@@ -38,8 +38,8 @@ import (
 // the model gave it, with the agent's ids, and each message appears once. A system prompt that changes, as
 // it does when an agent hands over to another, stands where the new one begins. Of prompts that differ in
 // numbers only, such as the time, the last counts. A text of the assistant at the end of a request to
-// Anthropic is the beginning of the response. If a request is sent again with the same messages, the answer to the
-// last one counts, unless the agent goes on with another. If it goes on with several, each is a conversation.
+// Anthropic is the beginning of the response. If the same request is sent again, the answer to the last one counts,
+// unless the agent goes on with another. If it goes on with several, each is a conversation.
 //
 // Each label of proxy.WithActor may have several conversations that go on. The agent's own is the first
 // that has the prompt of the run; if none goes on, it is the last that has it. The others follow as the
