@@ -234,8 +234,11 @@ func TestSizeOfConversations(t *testing.T) {
 	const size = 64 << 10
 	const user, says = `{"role":"user","content":"a"}`, `"content":"b"`
 	text := strings.Repeat("x", size)
+	begun := func(before int) *runState {
+		return &runState{run: &dispatch.Run{}, transcript: unheard{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}, size: before}
+	}
 	kept := func(before int, list, answer string) (goesOn bool) {
-		s := &runState{run: &dispatch.Run{}, transcript: unheard{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}, size: before}
+		s := begun(before)
 		x := newExchange(t.Context(), dialects[OpenAIChat], s)
 		conversation := prompt{list: json.RawMessage("[" + list + "]")}
 		if x.reply = s.begin(x.ctx, x.dialect, conversation); x.reply == nil || answer == "" {
@@ -257,6 +260,13 @@ func TestSizeOfConversations(t *testing.T) {
 	} {
 		if kept(64<<20-size, tt[0], tt[1]) || !kept(64<<20-2*size, tt[0], tt[1]) {
 			t.Errorf("%s does not count, or more than once", what)
+		}
+	}
+	s := begun(64<<20 - size - size/2)
+	long := `{"role":"user","content":"` + text + `"}`
+	for i, list := range []string{long, long, long + "," + long, long} { // the second is the first again
+		if got := s.begin(t.Context(), dialects[OpenAIChat], prompt{list: json.RawMessage("[" + list + "]")}) != nil; got != (i < 3) {
+			t.Errorf("request %d is read: %t", i, got)
 		}
 	}
 }
