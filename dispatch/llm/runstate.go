@@ -210,7 +210,7 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *reply {
 		s.add(ctx, l, th)
 	}
 	s.size += th.size - size
-	if before != nil && before != answer && before.unread { // the thread goes on, but what it said is not known
+	if before != nil && before.unread { // the thread goes on, but what it said is not known
 		s.transcript.AddProblem(faultOf(before))
 	}
 	s.publish(ctx, th)
