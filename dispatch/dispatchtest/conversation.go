@@ -111,8 +111,7 @@ func (s *player) says(ctx context.Context, r *Result) (text string, ok bool) {
 	}
 	turns := slices.Clone(r.Turns)
 	for i := range turns {
-		turns[i].Problems = slices.Clone(turns[i].Problems)
-		r.hideIn(&turns[i].Exchange, turns[i].Problems)
+		turns[i].hide(s.Secrets())
 	}
 	text, err := c.User(ctx, turns)
 	if err == nil && strings.TrimSpace(text) == "" {

@@ -68,6 +68,7 @@ import (
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -345,11 +346,7 @@ func (s *player) play(ctx context.Context) *Result {
 	}
 	s.Run.End("")
 	result.Log, result.Waits, result.ModelRequests = *s.Run.Log(), s.waits(), s.modelRequests()
-	for _, turn := range result.Turns {
-		if reflect.DeepEqual(turn.Log.State, result.State) { // as of the last turn: it is kept once
-			turn.Log.State = result.State
-		}
-	}
+	result.Log.State = result.shared(result.Log.State)
 	if result.WouldBeGraded() && len(s.Platform.Tools()) > 0 &&
 		!slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool {
 			return !c.Trace
@@ -387,6 +384,7 @@ func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 		before = r.Turns[n-1].Answered
 	}
 	turn.Log = testrun.Between(s.Run.Log(), before, turn.Answered)
+	turn.Log.State = r.shared(turn.Log.State)
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	seen := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, s.Challenge, failure); r.WouldBeGraded() {
@@ -395,6 +393,14 @@ func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 	r.explain(seen.Failure)
 	r.standIn(turn, seen)
 	r.Turns = append(r.Turns, *turn)
+}
+
+// shared returns the ledger of the last turn in place of an equal one, so that it is in memory once.
+func (r *Result) shared(state ledger.Snapshot) ledger.Snapshot {
+	if n := len(r.Turns); n > 0 && reflect.DeepEqual(r.Turns[n-1].Log.State, state) {
+		return r.Turns[n-1].Log.State
+	}
+	return state
 }
 
 // errNoConnection is a timeout of connecting. The agent did not cause it.

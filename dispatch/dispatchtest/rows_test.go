@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,5 +245,30 @@ func TestFollowARun(t *testing.T) {
 	}
 	if want := []string{"ping", "ping dispatch", "ping dispatch answer dispatch"}; !slices.Equal(seen, want) {
 		t.Errorf("%q, want %q", seen, want)
+	}
+}
+
+// What follows a run may read what it was given while the run goes on and ends.
+func TestReadAFollowedRun(t *testing.T) {
+	var readers sync.WaitGroup
+	problems := 0
+	ctx := runctx.With(t.Context(), func(now *dispatchtest.Result) {
+		problems += len(now.Problems)
+		readers.Go(func() {
+			_ = now.String()
+			for _, turn := range now.Turns {
+				_ = fmt.Sprint(turn.Problems, turn.Log)
+			}
+		})
+	})
+	session := task()
+	session.Conversation = &dispatchtest.Conversation{UserTurns: []string{"And again."}}
+	answer := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"final_response":"done","metadata":["gateway"]}`)
+	}
+	result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Handler: http.HandlerFunc(answer)}, session)
+	readers.Wait()
+	if err != nil || len(result.Turns) != 2 || problems == 0 {
+		t.Errorf("%v, %d problems before the last turn\n%s", err, problems, result)
 	}
 }

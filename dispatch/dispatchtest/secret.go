@@ -9,8 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// secrets returns what is hidden of the run. A result that was read from JSON has nothing to hide. After the run
-// each call makes a set, because a result may be one of many, and a set needs more memory than most results.
+// secrets returns what is hidden of the run. A result that was read from JSON has nothing to hide. After
+// the run each call makes a set, because a result may be one of many, and a set needs more memory than
+// most results.
 func (r *Result) secrets() *redact.Set {
 	if r.hidden == nil {
 		return nil
@@ -18,24 +19,30 @@ func (r *Result) secrets() *redact.Set {
 	return r.hidden()
 }
 
-// hideSecrets ends a run: it removes the secrets from what the agent sent, and from why the session ended. It
-// does not change the final response and the messages, because they would be graded.
+// hideSecrets ends a run: it removes the secrets from what the agent sent, and from why the session
+// ended. It does not change the final response and the messages, because they would be graded.
 func (r *Result) hideSecrets(s *player) {
-	r.hideIn(&r.Ping, r.Problems)
-	r.hideIn(&r.Dispatch, nil)
-	r.Ended = r.secrets().Redact(r.Ended)
+	secrets := s.Secrets()
+	r.Ping.Body, r.Dispatch.Body = secrets.Redact(r.Ping.Body), secrets.Redact(r.Dispatch.Body)
+	r.Ended, r.Problems = secrets.Redact(r.Ended), hideIn(r.Problems, secrets)
 	for i := range r.Turns {
-		r.hideIn(&r.Turns[i].Exchange, r.Turns[i].Problems)
+		r.Turns[i].hide(secrets)
 	}
 	r.hidden = s.Hidden
 }
 
-func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
-	ex.Body = r.secrets().Redact(ex.Body)
+func (t *Turn) hide(secrets *redact.Set) {
+	t.Body, t.Problems = secrets.Redact(t.Body), hideIn(t.Problems, secrets)
+}
+
+// hideIn returns a copy without the secrets: what follows the run may read the problems at this time.
+func hideIn(problems []dispatch.Problem, secrets *redact.Set) []dispatch.Problem {
+	problems = slices.Clone(problems)
 	for i := range problems {
 		p := &problems[i]
-		p.Pointer, p.Message = r.secrets().Redact(p.Pointer), r.secrets().Redact(p.Message)
+		p.Pointer, p.Message = secrets.Redact(p.Pointer), secrets.Redact(p.Message)
 	}
+	return problems
 }
 
 // Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue, the values of Env and
