@@ -3,9 +3,9 @@ package eval
 import "slices"
 
 // Bar decides whether the rate reaches MinRate. The verdict is [Passed] if the whole interval does,
-// [Failed] if all of it lies below, and else [Undecided]. It passes or fails only if it does so with faults counted as
-// failures and with faults dropped. It is undecided if nothing was graded, if all trials ended in
-// faults, and in an experiment with FirstFailure.
+// [Failed] if all of it lies below, and else [Undecided]. It passes or fails only if it does so with
+// faults counted as failures and with faults dropped. It is undecided if nothing was graded, if all
+// trials ended in faults, and in an experiment with FirstFailure.
 func (e *Experiment) Bar() (verdict Verdict, reason string) {
 	var rates []Figure
 	for _, f := range e.whole() {

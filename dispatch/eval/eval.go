@@ -201,7 +201,8 @@ type Experiment struct {
 	// limit the gate does not pass.
 	GateBy map[string]float64
 
-	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. [Run] and [Load] leave it 0, which sets no bar.
+	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. [Run] and [Load] leave it 0, which
+	// sets no bar.
 	MinRate float64
 
 	// Trials contains the trials of the first case, then the trials of the next, and so on. With

@@ -140,8 +140,8 @@ func (o *options) checkBars() error {
 	return nil
 }
 
-// checkMeasures finds gates of scores that a run cannot have: the columns of a dataset record none. A baseline says
-// which scores it has.
+// checkMeasures finds gates of scores that a run cannot have: the columns of a dataset record none. A
+// baseline says which scores it has.
 func (o *options) checkMeasures() error {
 	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
 		if limits[score] == "" && o.baseline == "" {
