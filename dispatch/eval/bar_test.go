@@ -31,6 +31,7 @@ func TestBar(t *testing.T) {
 		"few":                      {repeated(10, "."), 0.9, false, eval.Undecided, "the interval contains the bar: run more cases or more trials"},
 		"few, by the rate":         {repeated(10, "."), 0.9, true, eval.Passed, ""},
 		"below":                    {append(repeated(20, "."), repeated(20, "x")...), 0.9, false, eval.Failed, ""},
+		"few, and the rate below":  {append(repeated(9, "."), "x"), 0.95, false, eval.Undecided, "the interval contains the bar: run more cases or more trials"},
 		"below, by the rate":       {append(repeated(9, "."), "x"), 0.95, true, eval.Failed, ""},
 		"at it, by the rate":       {append(repeated(9, "."), "x"), 0.9, true, eval.Passed, ""},
 		"faults decide":            {append(repeated(60, "."), repeated(60, "!")...), 0.9, false, eval.Undecided, "it depends on whether faults are failures of the agent: run them again"},
