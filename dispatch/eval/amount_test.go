@@ -41,7 +41,7 @@ var amountModels = []amounts{
 func TestIntervalsOfAmounts(t *testing.T) {
 	suites := testkit.Size(100, 3000)
 	least := 0.93 - 3*math.Sqrt(0.93*0.07/float64(suites))
-	if testkit.Nightly {
+	if testkit.Full {
 		least = 0.93
 	}
 	for i, m := range amountModels {

@@ -289,7 +289,7 @@ func TestGateOfUnlikeFaults(t *testing.T) {
 		outage, crash float64
 	}
 	settings, suites := []setting{{60, 1, 0.1, 0.1}, {100, 3, 0.05, 0.05}}, testkit.Size(80, 1000)
-	if testkit.Nightly {
+	if testkit.Full {
 		settings = nil
 		for _, cases := range []int{60, 100, 200, 400} {
 			for _, trials := range []int{1, 3} {
