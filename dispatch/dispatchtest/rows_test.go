@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -270,5 +272,38 @@ func TestReadAFollowedRun(t *testing.T) {
 	readers.Wait()
 	if err != nil || len(result.Turns) != 2 || problems == 0 {
 		t.Errorf("%v, %d problems before the last turn\n%s", err, problems, result)
+	}
+}
+
+// Each turn has the ledger as it was at its end, and turns that left it unchanged have it in memory once.
+func TestLedgerOfEachTurn(t *testing.T) {
+	add := func(r *proxytest.Request) (any, error) {
+		id := fmt.Sprint(r.Number)
+		return map[string]string{"id": id}, r.Apply(ledger.Update{Op: ledger.OpAdd, EntityType: "order", ID: id})
+	}
+	agent := func(ctx context.Context, run *dispatch.Run) (response *dispatch.Response, err error) {
+		if run.Instruction == "Add." {
+			_, err = run.Proxy.Do(ctx, "add", nil)
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, err
+	}
+	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
+		Instruction: "Add.", World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"add": add}},
+		Conversation: &dispatchtest.Conversation{UserTurns: []string{"Thanks.", "Add.", "Bye."}},
+	})
+	if err != nil || len(result.Turns) != 4 {
+		t.Fatalf("%v\n%s", err, result)
+	}
+	orders := func(s ledger.Snapshot) int { return len(s.Entities["order"]) }
+	place := func(s ledger.Snapshot) uintptr { return reflect.ValueOf(s.Entities).Pointer() }
+	for i, want := range []int{1, 1, 2, 2} {
+		if got := orders(result.Turns[i].Log.State); got != want {
+			t.Errorf("turn %d left %d orders, want %d", i+1, got, want)
+		}
+	}
+	first, second := result.Turns[0].Log.State, result.Turns[2].Log.State
+	if orders(result.State) != 2 || place(result.State) != place(second) || place(result.Turns[3].Log.State) != place(second) ||
+		place(result.Turns[1].Log.State) != place(first) {
+		t.Error("equal ledgers are in memory more than once")
 	}
 }
