@@ -62,7 +62,7 @@ type Turn struct {
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
 	// Log contains the turn's events at the proxy up to the agent's answer. Its Changes and State
-	// cover the run up to then.
+	// cover the run up to then. A turn that left the ledger as it was has the maps of the turn before.
 	Log *proxytest.Log `json:"-"`
 
 	messages []dispatch.Message
