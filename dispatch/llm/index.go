@@ -1,5 +1,7 @@
 package llm
 
+import "hash/maphash"
+
 // A lineIndex finds lines of a thread. It has the first n of them, so that a request which has a few of many messages
 // costs no more than these. Indices are in order.
 type lineIndex struct {
@@ -8,6 +10,8 @@ type lineIndex struct {
 	ids         map[string][]int
 	at          map[*line]int
 	asked       []int // for each line the last one up to it that a request added; -1 for none
+
+	folded []uint64 // keys of no line, the first line, the first two and so on, for any number of lines
 }
 
 // indexed returns the index of all lines.
@@ -32,6 +36,22 @@ func (th *thread) indexed() *lineIndex {
 	return x
 }
 
+// keyOf returns the key of the first n lines. A request that goes on with a response folds only the lines that have
+// come since the last one.
+func (th *thread) keyOf(n int) uint64 {
+	x := &th.index
+	if x.folded == nil {
+		x.folded = []uint64{0}
+	}
+	for i := len(x.folded); i <= n; i++ {
+		x.folded = append(x.folded, fold(x.folded[i-1], th.lines[i-1].key))
+	}
+	return x.folded[n]
+}
+
+// fold returns the key of messages and one more.
+func fold(key, next uint64) uint64 { return maphash.Comparable(seed, [2]uint64{key, next}) }
+
 // askedBefore returns the last line before another that a request added, or -1.
 func (x *lineIndex) askedBefore(at int) int {
 	if at == 0 {
@@ -43,6 +63,7 @@ func (x *lineIndex) askedBefore(at int) int {
 // cut drops the lines from one on, which must not have changed, from the index.
 func (th *thread) cut(from int) {
 	x := &th.index
+	x.folded = x.folded[:min(len(x.folded), from+1)]
 	for x.n > from {
 		x.n--
 		l := th.lines[x.n]

@@ -295,7 +295,11 @@ func TestIndexOfLines(t *testing.T) {
 				messages = append(messages, answer, fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"x"}`, i%7))
 			}
 			for _, th := range s.labels[""].threads {
-				want := &thread{lines: th.lines[:th.index.n]}
+				fresh, n := &thread{lines: th.lines}, i%(len(th.lines)+1)
+				if th.keyOf(n) != fresh.keyOf(n) {
+					t.Fatalf("seed %d, request %d: the key of the first %d of %d lines is that of others", seed, i, n, len(th.lines))
+				}
+				want := &thread{lines: th.lines[:th.index.n], index: lineIndex{folded: th.index.folded}}
 				if th.index.n > 0 && !reflect.DeepEqual(*want.indexed(), th.index) {
 					t.Fatalf("seed %d, request %d: the index is\n%+v\nwant\n%+v", seed, i, th.index, want.index)
 				}

@@ -3,7 +3,6 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
-	"hash/maphash"
 	"slices"
 	"sort"
 
@@ -131,24 +130,20 @@ func (rd *reading) branches(th *thread, r *request) bool {
 		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered || l.reply.fault == "" })
 }
 
-// key is equal for requests with the same messages and system prompt: the last ones of a conversation are not the same as all of it.
+// key is equal for requests with the same messages and system prompt: the last messages of a conversation are not
+// the same as all of it. The thread must be as it was compared.
 func (rd *reading) key(r *request) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	maphash.WriteComparable(&h, r.system.key)
-	for _, l := range rd.lines[:rd.from] {
-		maphash.WriteComparable(&h, l.key)
-	}
+	key := rd.thread.keyOf(rd.from)
 	for i, l := range r.lines {
 		if at := rd.at[i]; at >= 0 {
 			l = rd.lines[at]
 		}
-		maphash.WriteComparable(&h, l.key)
+		key = fold(key, l.key)
 	}
 	for _, m := range r.prefill {
-		maphash.WriteComparable(&h, newLine(m, nil).key)
+		key = fold(key, newLine(m, nil).key)
 	}
-	return h.Sum64()
+	return fold(key, r.system.key)
 }
 
 // adds reports whether the request adds a message.

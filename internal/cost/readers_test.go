@@ -333,8 +333,27 @@ var conversationRows = func() (rows []row) {
 			return []string{calls + "," + list(n, numbered(dialects[0].result)), renamed + "," + reversed(n, numbered(strings.ReplaceAll(dialects[0].result, `"c`, `"d`)))}
 		})},
 		row{"llm.Transport requests", "windows", 250, requests(windows(""))},
-		row{"llm.Transport requests", "windows after a message", 250, requests(windows(`{"role":"user","content":"first"},`))})
+		row{"llm.Transport requests", "windows after a message", 250, requests(windows(`{"role":"user","content":"first"},`))},
+		row{"llm.Transport requests", "chained", 10000, chained(`,"previous_response_id":"resp_%d"`)},
+		row{"llm.Transport requests", "stored", 10000, chained(`,"conversation":"conv_1"`)})
 }()
+
+// chained returns a reader of n requests, of which each has one message and goes on with the response before it.
+func chained(with string) func(n int) func() {
+	return func(n int) func() {
+		var bodies, answers []string
+		for i := range n {
+			more := ""
+			if i > 0 {
+				more = numbered(with)(i - 1)
+			}
+			bodies = append(bodies, numbered(`{"model":"m","input":[{"role":"user","content":"message %d"}]`)(i)+more+"}")
+			answers = append(answers, numbered(`{"id":"resp_%d","model":"m","status":"completed","output":[{"type":"message","role":"assistant",`+
+				`"content":[{"type":"output_text","text":"a"}]}]}`)(i))
+		}
+		return exchanges("/v1/responses", bodies, func(i int) string { return answers[i] })
+	}
+}
 
 // windows returns n requests, of which each has the last four of the messages so far after a first one.
 func windows(first string) func(n int) []string {
@@ -353,29 +372,39 @@ const said = `{"role":"user","content":"message %d"}`
 // requests returns a reader of requests with n messages, each answered.
 func requests(conversations func(n int) []string) func(n int) func() {
 	return func(n int) func() {
-		all := conversations(n)
+		var bodies []string
+		for _, messages := range conversations(n) {
+			bodies = append(bodies, `{"messages":[`+messages+`]}`)
+		}
+		return exchanges("/v1/chat/completions", bodies, func(int) string { return `{"choices":[{"message":{"role":"assistant","content":"a"}}]}` })
+	}
+}
+
+// exchanges returns a run whose agent sends these requests, one after another, and reads the answer to each.
+func exchanges(path string, bodies []string, answerTo func(i int) string) func() {
+	return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		reply := ""
 		model := &http.Client{Transport: &llm.Transport{Base: transport(func(r *http.Request) (*http.Response, error) {
 			_, err := io.Copy(io.Discard, r.Body)
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"choices":[{"message":{"role":"assistant","content":"a"}}]}`))}, err
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(reply))}, err
 		})}}
-		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
-			for _, messages := range all {
-				q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example/v1/chat/completions", strings.NewReader(`{"messages":[`+messages+`]}`))
-				if err != nil {
-					return nil, err
-				}
-				answer, err := model.Do(q)
-				if err != nil {
-					return nil, err
-				}
-				_, err = io.Copy(io.Discard, answer.Body)
-				if err = errors.Join(err, answer.Body.Close()); err != nil {
-					return nil, err
-				}
+		for i, body := range bodies {
+			reply = answerTo(i)
+			q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example"+path, strings.NewReader(body))
+			if err != nil {
+				return nil, err
 			}
-			return &dispatch.Response{FinalResponse: "done"}, nil
-		})
-	}
+			answer, err := model.Do(q)
+			if err != nil {
+				return nil, err
+			}
+			_, err = io.Copy(io.Discard, answer.Body)
+			if err = errors.Join(err, answer.Body.Close()); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	})
 }
 
 type transport func(*http.Request) (*http.Response, error)
