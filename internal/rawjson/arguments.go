@@ -45,7 +45,10 @@ func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 // not be JSON.
 func ReadArguments(given []byte, limits Limits) (text json.RawMessage, err error) {
 	if Kind(given) == '"' && Check(given, limits) == nil {
-		given = []byte(Unquote(given))
+		if text, err = argumentsOf([]byte(Unquote(given)), limits); err != nil {
+			err = fmt.Errorf("the arguments are a string, and its text is not usable: %w", err)
+		}
+		return text, err
 	}
 	return argumentsOf(given, limits)
 }

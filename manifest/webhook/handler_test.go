@@ -144,7 +144,7 @@ func TestReceiver(t *testing.T) {
 		{"arguments null", request(to("strict", `null`)), 200, `{}`},
 		{"arguments a string with an object", request(to("strict", `"{\"a\": 1.50}"`)), 200, `{"a":1.50}`},
 		{"arguments an empty string", request(to("strict", `""`)), 200, `{}`},
-		{"arguments another string", request(to("strict", `"a=1"`)), 400, `~"invalid_envelope"`},
+		{"arguments another string", request(to("strict", `"a=1"`)), 400, `~"error":"invalid_envelope","message":"the arguments are a string, and its text is not usable: `},
 		{"arguments a string with a duplicate", request(to("strict", `"{\"a\":1,\"a\":2}"`)), 200, `~twice`},
 		{"reasoning where the schema is closed", request(to("strict", `{"a":1e2,"reasoning":"why not"}`)), 200, `{"a":1e2}`},
 		{"reasoning of another type", request(to("strict", `{"reasoning":{"x":1},"a":12345678901234567890.10}`)), 200,
