@@ -67,9 +67,10 @@ func argumentsOf(text []byte, limits Limits) (json.RawMessage, error) {
 
 // CheckArguments makes sure that raw is one JSON object within limits.
 func CheckArguments(raw json.RawMessage, limits Limits) error {
-	err := Read(raw, limits, func(r *Reader) error {
-		return r.Object(nil, func(string) error { return nil })
-	})
+	err := Check(raw, limits)
+	if kind := Kind(raw); err == nil && kind != '{' {
+		return fmt.Errorf("the arguments must be an object, not %s", KindName(kind))
+	}
 	if e, ok := errors.AsType[*Error](err); ok && e.Ambiguous {
 		return fmt.Errorf("the arguments are ambiguous: %w; name each member once", err)
 	}

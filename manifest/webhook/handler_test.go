@@ -140,7 +140,7 @@ func TestReceiver(t *testing.T) {
 		{"wrong case", request(`{"Arguments":{}}`), 400, `~it must be \"arguments\"`},
 		{"arguments missing", request(`{"tool_name":"strict"}`), 400, `~one of arguments, args, input, params is expected`},
 		{"arguments a list", request(to("strict", `[]`)), 400, `~must be an object, not an array`},
-		{"arguments a number", request(to("strict", `-1`)), 400, `~must be an object, not a number`},
+		{"arguments a number", request(to("strict", `-1`)), 400, `~"message":"the arguments must be an object, not a number`},
 		{"arguments null", request(to("strict", `null`)), 200, `{}`},
 		{"arguments a string with an object", request(to("strict", `"{\"a\": 1.50}"`)), 200, `{"a":1.50}`},
 		{"arguments an empty string", request(to("strict", `""`)), 200, `{}`},
