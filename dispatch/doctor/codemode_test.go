@@ -47,7 +47,7 @@ func TestCheckJudgesPrograms(t *testing.T) {
 	commands := map[string][]string{"Go": {os.Args[0]}, "Python": {"python3", "testdata/program.py"}}
 	for i, tt := range judgedPorts {
 		for language, command := range commands {
-			if slices.Contains(ofEndpoints, tt.name) || !testkit.Nightly && (i%6 != 0 || i > 0 && language == "Python") {
+			if slices.Contains(ofEndpoints, tt.name) || !testkit.Full && (i%6 != 0 || i > 0 && language == "Python") {
 				continue
 			}
 			t.Run(language+"/"+tt.name, func(t *testing.T) {
