@@ -303,7 +303,7 @@ func validArguments(raw json.RawMessage) bool {
 	return kind == 0 || (kind == '{' || kind == '"') && wellFormed(raw)
 }
 
-// valueLimits are those of a value in a message.
+// valueLimits bound the depth of a value in a message.
 var valueLimits = rawjson.Limits{Depth: maxValueDepth, Mode: rawjson.Liberal}
 
 // wellFormed reports whether a value in a message is JSON in UTF-8 that is not nested too deep.

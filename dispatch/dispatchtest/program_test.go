@@ -216,7 +216,7 @@ func TestProgramMistakes(t *testing.T) {
 func TestProgramInPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("python3 is not on this machine")
+		t.Skip("python3, which runs the program of this test, is not on this machine")
 	}
 	const source = `
 import json, os, urllib.request

@@ -265,7 +265,7 @@ func (r *record) check() error {
 	return nil
 }
 
-// causes are those that a line may have.
+// causes lists the causes that a line of a file of results may have.
 var causes = []string{
 	"", causeFault, causeGrader, causeLimit, causeNotGraded, causeNotStaged, causePanic, causeUser,
 	string(dispatchtest.NoAnswer), string(dispatchtest.OutOfTime), string(dispatchtest.AgentFailed),

@@ -437,22 +437,8 @@ func answered(path, ask string) func(n int) func() {
 
 // read returns a run whose agent sends a request and reads this answer.
 func read(path, ask string, stream []byte) func() {
-	model := &http.Client{Transport: &llm.Transport{Base: transport(func(r *http.Request) (*http.Response, error) {
-		_, err := io.Copy(io.Discard, r.Body)
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(stream))}, err
-	})}}
-	return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example"+path, strings.NewReader(ask))
-		if err != nil {
-			return nil, err
-		}
-		answer, err := model.Do(q)
-		if err != nil {
-			return nil, err
-		}
-		_, err = io.Copy(io.Discard, answer.Body)
-		return &dispatch.Response{FinalResponse: "done"}, errors.Join(err, answer.Body.Close())
-	})
+	answer := string(stream)
+	return exchanges(path, []string{ask}, func(int) string { return answer })
 }
 
 // serve returns a dispatch to an agent.

@@ -11,7 +11,7 @@ type move struct {
 	to   string // the place of its value below the schema, such as prefixItems
 }
 
-// moves are those of a document, by the pointers of their schemas as the author wrote them.
+// moves has the moves within a document, by the pointers of their schemas as the author wrote them.
 type moves map[string][]move
 
 // now returns the place in the copy of what has a place in the author's document.

@@ -165,7 +165,7 @@ func TestPython(t *testing.T) {
 		t.Errorf("%q", names)
 	}
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not on this machine")
+		t.Skip("python3, which runs the driver that was written, is not on this machine")
 	}
 	t.Chdir("agent")
 	stdout.Reset()
