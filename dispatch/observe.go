@@ -90,7 +90,7 @@ func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) 
 	s.kept.Run, s.kept.Recorder, s.transcript.others = &s.run, recorder{&s.transcript}, &s.kept
 	ctx = runctx.With(ctx, &s.kept)
 	if s.kit != nil {
-		*runctx.Keep[runctx.Models](&s.kept) = s.kit.Models
+		s.kept.Models = s.kit.Models
 		ctx = runctx.With[*testKit](ctx, nil) // a run that this agent dispatches is not the kit's
 	}
 	o := h.opts.Observer

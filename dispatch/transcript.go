@@ -366,7 +366,7 @@ func (t *Transcript) losses() (problems []Problem, lost int) {
 // settle lets package llm set what it has not set yet, and returns the problems that it finds as things stand.
 func (t *Transcript) settle() []Problem {
 	if settle := runctx.Find[func() []Problem](t.others); settle != nil {
-		return (*settle)() // it uses the transcript
+		return settle() // it uses the transcript
 	}
 	return nil
 }

@@ -34,14 +34,11 @@ type recorder = runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Met
 
 // stateOf returns the state of a run.
 func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
-	s := runctx.Keep[runState](kept)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run == nil {
-		s.run, s.transcript = kept.Run, kept.Recorder.(recorder)
-		s.ids = callIDs{used: map[string]bool{}, made: map[string]bool{}}
-		*runctx.Keep[func() []dispatch.Problem](kept) = s.settle
-	}
+	s := runctx.Keep(kept, func() *runState {
+		return &runState{run: kept.Run, transcript: kept.Recorder.(recorder),
+			ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}}
+	})
+	runctx.Keep(kept, func() func() []dispatch.Problem { return s.settle })
 	return s
 }
 

@@ -40,7 +40,7 @@ func TestAgentsThatEndInAStream(t *testing.T) {
 			})}
 			ctx, hangUp := context.WithCancel(t.Context())
 			defer hangUp()
-			var open *http.Response
+			open := make(chan *http.Response, 1)
 			var ended dispatch.RunEnd
 			h, err := dispatch.New(func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 				if _, err := send(ctx, transport, chatPath, chat("user "+instruction)); err != nil {
@@ -50,11 +50,11 @@ func TestAgentsThatEndInAStream(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				open = resp
 				go func() { _, _ = io.WriteString(provider, events[0]) }()
 				if _, err := resp.Body.Read(make([]byte, len(events[0]))); err != nil {
 					return nil, err
 				}
+				open <- resp
 				return nil, end(ctx, hangUp)
 			}, &dispatch.Options{InsecureNoAuth: true, RunTimeout: time.Minute, Observer: &dispatch.Observer{
 				RunEnd: func(_ context.Context, end dispatch.RunEnd) { ended = end },
@@ -78,7 +78,7 @@ func TestAgentsThatEndInAStream(t *testing.T) {
 				_, err := io.WriteString(provider, strings.Join(events[1:], ""))
 				_ = provider.CloseWithError(err)
 			}()
-			if rest, err := io.ReadAll(open.Body); err != nil || string(rest) != strings.Join(events[1:], "") {
+			if rest, err := io.ReadAll((<-open).Body); err != nil || string(rest) != strings.Join(events[1:], "") {
 				t.Errorf("%s: then %q, %v", name, rest, err)
 			}
 			time.Sleep(2 * time.Hour) // until each agent has returned

@@ -110,8 +110,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x := newExchange(ctx, dialect, stateOf(kept))
 	x.path, x.answer.common().model = r.URL.Path, modelpath.Model(r.URL.Path)
-	if models := *runctx.Keep[runctx.Models](kept); models != nil {
-		x.observer = models(ctx)
+	if kept.Models != nil {
+		x.observer = kept.Models(ctx)
 	}
 	resp, err := base.RoundTrip(x.watchRequest(r))
 	switch {

@@ -51,7 +51,7 @@ type (
 )
 
 // Models is called when a run sends a request to a model. It returns a function that is called once,
-// when the request has ended. The handler keeps the Models of its kit for the run, see [Keep].
+// when the request has ended. The handler keeps the Models of its kit for the run, see [Kept].
 type Models func(ctx context.Context) (end func(ModelRequest))
 
 // ModelRequest is what is known of a request to a model when it has ended.
@@ -106,36 +106,36 @@ type Recorder[M, P, D any] interface {
 	UpdateMetadata(change func(*D))
 }
 
-// Kept is a run, and what other packages keep for it: one value of each type.
+// Kept is a run, and what other packages keep for it: one value of each type. Its fields are set before the agent runs.
 type Kept[R any] struct {
 	Run      *R
 	Recorder any // a [Recorder]
+	Models   Models
 
 	mu     sync.Mutex
 	values map[any]any
 }
 
-// Find returns the T that is kept for the run, or nil.
-func Find[T, R any](kept *Kept[R]) *T {
-	if kept == nil {
-		return nil
+// Find returns the T that is kept for the run, or the zero T.
+func Find[T, R any](kept *Kept[R]) (v T) {
+	if kept != nil {
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		v, _ = kept.values[key[T]{}].(T)
 	}
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	v, _ := kept.values[key[T]{}].(*T)
 	return v
 }
 
-// Keep returns the T that is kept for the run. The first call makes it.
-func Keep[T, R any](kept *Kept[R]) *T {
+// Keep returns the T that is kept for the run. The first call makes it, and another one waits until it is made.
+func Keep[T, R any](kept *Kept[R], made func() T) T {
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	v, ok := kept.values[key[T]{}].(*T)
+	v, ok := kept.values[key[T]{}].(T)
 	if !ok {
 		if kept.values == nil {
 			kept.values = map[any]any{}
 		}
-		v = new(T)
+		v = made()
 		kept.values[key[T]{}] = v
 	}
 	return v

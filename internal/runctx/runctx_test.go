@@ -44,10 +44,16 @@ func TestOutside(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	first, second := new(runctx.Kept[testing.T]), new(runctx.Kept[testing.T])
-	*runctx.Keep[int](first), *runctx.Keep[name](first) = 7, "a"
-	if *runctx.Keep[int](first) != 7 || *runctx.Keep[name](first) != "a" || *runctx.Keep[int](second) != 0 {
+	if n, s := keep(first, 7), keep(first, name("a")); n != 7 || s != "a" {
+		t.Errorf("kept %d and %s", n, s)
+	}
+	if keep(first, 8) != 7 || runctx.Find[int](first) != 7 || runctx.Find[name](first) != "a" || runctx.Find[int](second) != 0 {
 		t.Error("a run keeps the values of another type or run")
 	}
+}
+
+func keep[T any](kept *runctx.Kept[testing.T], v T) T {
+	return runctx.Keep(kept, func() T { return v })
 }
 
 func TestFaultsAreReportedToTheContext(t *testing.T) {
