@@ -13,11 +13,11 @@ import (
 	"net/textproto"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -58,32 +58,15 @@ func authenticate(r *http.Request, key string) (string, error) {
 type server struct {
 	t   *testing.T
 	url string
-	log *lockedBuffer
+	log *testkit.Buffer
 	key string // sent as X-API-Key
 
 	handler http.Handler
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func newServer(t *testing.T, store catalog.Store, o catalog.HandlerOptions) *server {
 	t.Helper()
-	s := &server{t: t, log: &lockedBuffer{}, key: "key-one"}
+	s := &server{t: t, log: &testkit.Buffer{}, key: "key-one"}
 	if o.Authenticate == nil && o.InsecureAccount == "" {
 		o.Authenticate = authenticate
 	}

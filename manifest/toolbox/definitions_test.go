@@ -11,13 +11,13 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -337,7 +337,7 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var log lockedBuffer
+				var log testkit.Buffer
 				var box *toolbox.Toolbox
 				var received []error
 				opts := options(failing)
@@ -372,23 +372,6 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 type roundTripper func()
 
 func (f roundTripper) RoundTrip(*http.Request) (*http.Response, error) { f(); return nil, io.EOF }
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,6 @@
 package stress
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -30,18 +30,6 @@ const (
 	runs  = 64
 	calls = 4 // of a run
 )
-
-// logged is a log that is safe for concurrent use.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
 
 // faulty answers half of the requests with a fault, some before and some after the tool has run.
 func faulty(next http.Handler) http.Handler {
@@ -91,7 +79,7 @@ type site struct {
 	endpoint, proxy *httptest.Server
 	runs            []*run
 	running         atomic.Int64 // agents
-	log             logged
+	log             testkit.Buffer
 }
 
 // serve serves an agent that makes all calls of its run and accounts for each. tokens are those that
@@ -184,7 +172,7 @@ func (s *site) close(t *testing.T, before int, secrets ...string) {
 		secrets = append(secrets, r.on.Token)
 	}
 	for _, secret := range secrets {
-		if strings.Contains(s.log.text.String(), secret) {
+		if strings.Contains(s.log.String(), secret) {
 			t.Error("a secret is in the log")
 		}
 	}

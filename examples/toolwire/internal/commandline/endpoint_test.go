@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // longLine has more than is kept of the output, and than is kept of a line until it ends.
@@ -30,24 +30,6 @@ func TestMain(m *testing.M) {
 		_ = http.ListenAndServe(os.Args[1], http.NotFoundHandler())
 	}
 	os.Exit(3)
-}
-
-// output is a buffer for several goroutines.
-type output struct {
-	mu sync.Mutex
-	strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.Builder.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.Builder.String()
 }
 
 // freeAddress returns an address at which nothing listens.
@@ -85,11 +67,11 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var agent commandline.Agent
-			var log *output
+			var log *testkit.Buffer
 			var stop func()
 			var err error
 			for range 10 { // another process may take the port before the program does
-				agent, log = commandline.Agent{}, new(output)
+				agent, log = commandline.Agent{}, new(testkit.Buffer)
 				address := freeAddress(t)
 				set := flag.NewFlagSet("toolwire test", flag.ContinueOnError)
 				agent.AddFlags(set, "the endpoint")
