@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -120,7 +121,7 @@ func wantError(t testing.TB, w *httptest.ResponseRecorder, status int, code tool
 
 func TestSeedExampleReachesTheAgent(t *testing.T) {
 	var sent []string
-	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+	transport := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(r.Body)
 		sent = append(sent, r.URL.String()+" "+r.Header.Get("Authorization")+" "+string(body))
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(
@@ -155,10 +156,6 @@ func TestSeedExampleReachesTheAgent(t *testing.T) {
 		t.Errorf("the tool's result is %s", result)
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestMethods(t *testing.T) {
 	h := newHandler(t, answering("x"))
@@ -494,7 +491,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 				_, err := r.Proxy.Do(ctx, "x", nil)
 				return &dispatch.Response{FinalResponse: "x"}, err
 			}, func(o *dispatch.Options) {
-				o.Proxy = &proxy.Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				o.Proxy = &proxy.Options{Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 					request = r
 					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":1}`))}, nil
 				})}
@@ -1109,7 +1106,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 }
 
 func TestConcurrentRunsKeepTheirTokens(t *testing.T) {
-	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+	transport := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(r.Body)
 		var args struct{ N string }
 		_ = json.Unmarshal(body, &args)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -180,7 +181,7 @@ func TestObserverOfTokens(t *testing.T) {
 	}
 	h := newHandler(t, agent, func(o *dispatch.Options) {
 		o.Observer = observer
-		o.Proxy = &proxy.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		o.Proxy = &proxy.Options{Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, errors.New("no network")
 		})}
 	})
@@ -208,7 +209,7 @@ func TestObserversOfRunAndCalls(t *testing.T) {
 			Observer: &proxy.Observer{CallEnd: func(ctx context.Context, end proxy.CallEnd) {
 				calls = append(calls, fmt.Sprint(ctx.Value(observed{}), end.Tool, end.CallID, toolwire.CodeOf(end.Err)))
 			}},
-			Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
+			Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
 		}
 	})
 	w := post(h, seedBody, nil)

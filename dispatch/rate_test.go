@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -35,7 +36,7 @@ func TestRate(t *testing.T) {
 					return &dispatch.Response{FinalResponse: "x"}, nil
 				}, func(o *dispatch.Options) {
 					o.RateLimit = tt.limit
-					o.Proxy = &proxy.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+					o.Proxy = &proxy.Options{Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 						return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"response":1}`))}, nil
 					})}
 				})

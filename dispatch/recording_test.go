@@ -18,13 +18,14 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // slow answers a tool call with its arguments, after the seconds in the member wait.
 func slow(o *dispatch.Options) {
-	o.Proxy = &proxy.Options{AttemptTimeout: time.Hour, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	o.Proxy = &proxy.Options{AttemptTimeout: time.Hour, Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(r.Body)
 		var args struct{ Wait float64 }
 		_ = json.Unmarshal(body, &args)
@@ -823,7 +824,7 @@ func ExampleTranscript_Add() {
 		dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.TotalOutputTokens += 12 })
 		return run.Transcript().Response("It has shipped."), nil
 	}, &dispatch.Options{Tokens: []string{"agent-token"}, Proxy: &proxy.Options{
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":{"status":"shipped"}}`))}, nil
 		}),
 	}})

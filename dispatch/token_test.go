@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -227,7 +228,7 @@ func TestOnRunOverOfTheOptions(t *testing.T) {
 // behind. If the proxy then says that the run is over, the agent's context ends with that cause,
 // whenever the answer comes.
 func TestTheRunEndsWhileItIsOpened(t *testing.T) {
-	over := func() roundTrip {
+	over := func() testkit.RoundTrip {
 		return func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`))}, nil
 		}
@@ -282,7 +283,7 @@ func TestTheRunEndsAfterItsResponse(t *testing.T) {
 			}()
 			return &dispatch.Response{FinalResponse: "done"}, nil
 		}, func(o *dispatch.Options) {
-			o.Proxy = &proxy.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			o.Proxy = &proxy.Options{Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`))}, nil
 			})}
 		})

@@ -10,12 +10,13 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 // tools answers tool calls: get_order well, everything else with 422.
 func tools(o *dispatch.Options) {
-	o.Proxy = &proxy.Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	o.Proxy = &proxy.Options{Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		status, body := 422, `{"detail":"order_id is missing"}`
 		switch {
@@ -121,7 +122,7 @@ func ExampleRun_Transcript() {
 		}
 		return transcript.Response("The order has shipped."), nil
 	}, &dispatch.Options{Tokens: []string{"agent-token"}, Proxy: &proxy.Options{
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":{"status":"shipped"}}`))}, nil
 		}),
 	}})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -37,10 +38,6 @@ func echoAfter(r *http.Request) (*http.Response, error) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // noted keeps the ids of calls as they begin.
 type noted struct {
 	mu  sync.Mutex
@@ -59,7 +56,7 @@ func (n *noted) observer() *proxy.Observer {
 func TestEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &noted{}
-		c := newClient(t, roundTrip(echoAfter),
+		c := newClient(t, testkit.RoundTrip(echoAfter),
 			func(o *proxy.Options) { o.Observer, o.Tools = seen.observer(), []string{"get_order"} })
 		calls := []modelCall{
 			{"m1", "get_order", `{"wait":3}`}, {"m2", "get_order", `{"wait":1}`}, {"m3", "find_order", `{}`},
@@ -100,7 +97,7 @@ func TestEachStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := answer(401, `{"detail":{"error_class":"run_token_expired"}}`)
 		var sent, ended atomic.Int32
-		c := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if sent.Add(1) == 16 {
 				time.Sleep(time.Second)
 				return over(r)

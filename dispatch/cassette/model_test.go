@@ -85,7 +85,7 @@ func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 // on the tape.
 func TestModelHeaders(t *testing.T) {
 	const url = "https://bedrock.example.com/model/m/converse"
-	path := recordModel(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+	path := recordModel(t, testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := (&model{}).RoundTrip(r)
 		resp.StatusCode = 429
 		resp.Header.Set("X-Amzn-Errortype", "ThrottlingException:http://internal.example.com/")
@@ -359,7 +359,7 @@ func TestModelSecrets(t *testing.T) {
 	// A text, the model, the label and the headers of the answer may repeat it.
 	r := request(t, http.MethodPost, "https://a.example/models/model-key-0001:embedContent", strings.NewReader("My key is model-key-0001."))
 	r.Header.Set("Authorization", "Bearer model-key-0001")
-	send(t, c.Model(roundTrip(func(r *http.Request) (*http.Response, error) {
+	send(t, c.Model(testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := behind.RoundTrip(r)
 		resp.Header.Set("X-Amzn-Errortype", "model-key-0001")
 		return resp, err
@@ -640,7 +640,7 @@ func TestModelBrokenAnswers(t *testing.T) {
 		return got
 	}
 	next := 0
-	recorded := use(c.Model(roundTrip(func(*http.Request) (*http.Response, error) {
+	recorded := use(c.Model(testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 		next++
 		return answers[next-1]()
 	})), func(*http.Response) {}) // it closes no body
@@ -671,7 +671,7 @@ func TestModelLosses(t *testing.T) {
 		if change == nil {
 			body = chat(say("user", strings.Repeat("x", 15<<20)))
 		}
-		_, answer := ask(t, c.Model(roundTrip(func(r *http.Request) (*http.Response, error) {
+		_, answer := ask(t, c.Model(testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			resp, err := (&model{}).RoundTrip(r)
 			if change != nil {
 				change(resp)
@@ -684,7 +684,7 @@ func TestModelLosses(t *testing.T) {
 	}
 	// Larger responses are passed on, and not on the tape, even if they break.
 	large := `"` + strings.Repeat("x", 15<<20) + `"`
-	path := recordModel(t, roundTrip(func(*http.Request) (*http.Response, error) {
+	path := recordModel(t, testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 		body := io.MultiReader(strings.NewReader(large), reader(func([]byte) (int, error) { return 0, errors.New("broken") }))
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
 	}), func(m http.RoundTripper) {
@@ -719,7 +719,7 @@ func TestModelStreamIsNotHeldBack(t *testing.T) {
 			time.Sleep(time.Second)
 			return copy(p, fmt.Sprintf("data: %d\n\n", n)), nil
 		})
-		m := c.Model(roundTrip(func(*http.Request) (*http.Response, error) {
+		m := c.Model(testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
 		}))
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat()))
@@ -770,7 +770,7 @@ func TestModelOtherRequests(t *testing.T) {
 	if d := c.Report().Deviations[0]; d.Code != "not_on_tape" || d.Tape == nil || d.Diff != nil || !strings.Contains(d.Message, "more often than") {
 		t.Error(c.Report())
 	}
-	none := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body
+	none := testkit.RoundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body
 	recorder, _ := recording(t)
 	if status, answer := ask(t, recorder.Model(none), ""); status != 204 || answer != "" {
 		t.Errorf("%d %s", status, answer)
@@ -825,7 +825,7 @@ func TestModelInThePath(t *testing.T) {
 // Errors reach the SDK as the provider sends them: Amazon's type is in a header, Ollama's error is a string.
 func TestModelErrors(t *testing.T) {
 	var answer *http.Response
-	failing := roundTrip(func(*http.Request) (*http.Response, error) {
+	failing := testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {"application/json"}, "X-Amzn-Errortype": {"ThrottlingException"}}
 		return &http.Response{StatusCode: 400, Header: h, Body: io.NopCloser(strings.NewReader(`{"message":"no"}`))}, nil
 	})

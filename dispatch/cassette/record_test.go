@@ -327,7 +327,7 @@ func TestUpstreamDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := recording(t)
 		refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
-		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response, error) {
+		p := client(t, nil, &proxy.Options{Transport: c.Transport(testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, refused
 		}))})
 		_, err := p.Do(t.Context(), "get_order", nil)
@@ -336,10 +336,6 @@ func TestUpstreamDown(t *testing.T) {
 		}
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // What an agent gave up waiting for is on the tape, and need not be asked for again.
 func TestSlowUpstream(t *testing.T) {
@@ -373,7 +369,7 @@ func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
 	c, path := recording(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	half := roundTrip(func(r *http.Request) (*http.Response, error) {
+	half := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body := io.MultiReader(strings.NewReader(`{"tool_`),
 			reader(func([]byte) (int, error) { cancel(); return 0, r.Context().Err() }))
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
@@ -455,7 +451,7 @@ func TestDamagedAnswers(t *testing.T) {
 			c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
 				&cassette.Options{Mode: cassette.Record, Upstream: url})
 			closed := false
-			closing := roundTrip(func(r *http.Request) (*http.Response, error) {
+			closing := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				body := struct {
 					io.Reader
 					closer

@@ -19,6 +19,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -334,7 +335,7 @@ func TestRecorderIsTransparent(t *testing.T) {
 	dir := t.TempDir()
 	broken := errors.New("broken")
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "read", Err: broken}
 		})})
 	_, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "silent"})

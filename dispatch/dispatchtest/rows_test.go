@@ -20,6 +20,7 @@ import (
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -84,13 +85,9 @@ func chat(ctx context.Context, client *http.Client, model, question string) erro
 	return errors.Join(err, resp.Body.Close())
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // thinks answers each request to a model after a second: with a status of 529 to the model "busy", not
 // at all to "gone", and never to "stuck".
-var thinks = roundTrip(func(r *http.Request) (*http.Response, error) {
+var thinks = testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -343,7 +344,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 }
 
 func TestTimeoutAndCancel(t *testing.T) {
-	hang := roundTripper(func(r *http.Request) (*http.Response, error) {
+	hang := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	})
@@ -375,15 +376,11 @@ func TestTimeoutAndCancel(t *testing.T) {
 	})
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestTransportFailures(t *testing.T) {
 	broken := errors.New("connection reset; sent Authorization: Bearer " + apiKey + " and " + secretValue)
 	for name, transport := range map[string]http.RoundTripper{
-		"no response": roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken }),
-		"the response breaks off": roundTripper(func(*http.Request) (*http.Response, error) {
+		"no response": testkit.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, broken }),
+		"the response breaks off": testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			body := io.MultiReader(strings.NewReader(`{"id":`), errReader{broken})
 			return &http.Response{StatusCode: 201, Body: io.NopCloser(body)}, nil
 		}),

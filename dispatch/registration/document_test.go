@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -145,7 +146,7 @@ func TestPortingSteps(t *testing.T) {
 	// Step 4: header name Authorization, value "Bearer <token>". Step 6: one tool is flipped to
 	// passthrough by a PUT, which sends everything else as before.
 	var sent []string
-	platform := roundTripper(func(r *http.Request) (*http.Response, error) {
+	platform := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		var doc struct {
 			Header string `json:"auth_header_name"`
 			Value  string `json:"auth_header_value"`

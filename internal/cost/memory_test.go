@@ -167,7 +167,7 @@ func dispatched(decode bool) func(doc []byte) any {
 
 // replying returns a transport that answers with a document.
 func replying(status int, doc []byte, media string) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
+	return testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -384,7 +385,7 @@ func requests(conversations func(n int) []string) func(n int) func() {
 func exchanges(path string, bodies []string, answerTo func(i int) string) func() {
 	return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 		reply := ""
-		model := &http.Client{Transport: &llm.Transport{Base: transport(func(r *http.Request) (*http.Response, error) {
+		model := &http.Client{Transport: &llm.Transport{Base: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			_, err := io.Copy(io.Discard, r.Body)
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(reply))}, err
 		})}}
@@ -406,10 +407,6 @@ func exchanges(path string, bodies []string, answerTo func(i int) string) func()
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	})
 }
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // stream returns a reader of a streamed answer with n calls.
 func stream(call string) func(n int) func() {

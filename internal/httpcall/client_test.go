@@ -18,14 +18,10 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
-// roundTrip is a transport made of a function.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func answering(status int, body io.ReadCloser) roundTrip {
+func answering(status int, body io.ReadCloser) testkit.RoundTrip {
 	return func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: -1, Body: body}, nil
 	}
@@ -161,7 +157,7 @@ func TestSwitchingProtocolsIsAnAnswerWithoutBody(t *testing.T) {
 func TestAnnouncedLengths(t *testing.T) {
 	for _, length := range []int64{1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
 		c := httpcall.Client{Peer: "the peer", MaxBytes: math.MaxInt64,
-			Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, ContentLength: length,
 						Body: io.NopCloser(strings.NewReader("{}"))},
 					nil
@@ -191,7 +187,7 @@ func TestBodyLimit(t *testing.T) {
 		for name, stream := range map[string]io.Reader{"memory": strings.NewReader(tt.body),
 			"stream": io.MultiReader(strings.NewReader(tt.body))} {
 			c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Timeout: time.Hour,
-				Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: 200, ContentLength: tt.length, Body: io.NopCloser(stream)}, nil
 				})}
 			answer, failure := c.Do(t.Context(), request(t), nil)
@@ -211,7 +207,7 @@ func TestWasItSent(t *testing.T) {
 	trace := func(r *http.Request) *httptrace.ClientTrace { return httptrace.ContextClientTrace(r.Context()) }
 	for _, tt := range []struct {
 		name    string
-		trip    roundTrip
+		trip    testkit.RoundTrip
 		notSent bool
 	}{
 		{"dial", func(*http.Request) (*http.Response, error) { return nil, dial }, true},
@@ -244,7 +240,7 @@ func TestWasItSent(t *testing.T) {
 func TestAnEndedContextSendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := httpcall.Client{Peer: "the peer", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+	c := httpcall.Client{Peer: "the peer", Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")
 		return nil, io.EOF
 	})}
@@ -262,7 +258,7 @@ func (early) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisec
 // A connection obeys the deadline of a context by itself, a moment before the context ends.
 func TestAConnectionMayEndBeforeTheContext(t *testing.T) {
 	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, os.ErrDeadlineExceeded
 		})}
 	_, failure := c.Do(early{t.Context()}, request(t), nil)
@@ -274,7 +270,7 @@ func TestAConnectionMayEndBeforeTheContext(t *testing.T) {
 func TestRedirects(t *testing.T) {
 	var paths []string
 	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
-		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			paths = append(paths, r.URL.Path)
 			if r.URL.Path == "/last" {
 				return nil, io.EOF
@@ -305,7 +301,7 @@ func TestARedirectWithAStuckBody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-b.entered; cancel() }()
 	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, ContentLength: -1,
 					Body: b},
 				nil

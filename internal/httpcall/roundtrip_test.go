@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // passed is a body that counts how often it is closed. After its text it blocks, if block is set,
@@ -123,7 +124,7 @@ func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, 
 func TestAStatusThatIsNone(t *testing.T) {
 	for _, status := range []int{-1, 0, 99, 1000} {
 		var body *passed
-		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+		transport := testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 			body = &passed{Reader: strings.NewReader("{}"), closed: make(chan struct{})}
 			return &http.Response{StatusCode: status, Body: body}, nil
 		})

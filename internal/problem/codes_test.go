@@ -29,6 +29,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
@@ -41,10 +42,6 @@ const (
 	base = "https://api.example.com"
 	key  = "key"
 )
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // clients send one request each through a transport, and return the code of the error. Each has a time
 // limit of its own, which is longer than the deadline of the test's context.
@@ -90,7 +87,7 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 
 // answer makes a body for each request.
 func answer(status int, body func() io.Reader) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
 			Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
 	})
@@ -107,11 +104,11 @@ func (endless) Read(p []byte) (int, error) {
 
 // One failure has one code in all clients.
 func TestClientsAgreeOnCodes(t *testing.T) {
-	hang := roundTripper(func(r *http.Request) (*http.Response, error) {
+	hang := testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	})
-	refused := roundTripper(func(*http.Request) (*http.Response, error) {
+	refused := testkit.RoundTrip(func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	})
 	own := map[string]string{"proxy": "run_over"} // a 401 of the proxy ends the run

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -136,16 +137,12 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // What the pace lets through with one token: at once, and in the default time of a run.
 func TestCapacityOfAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int64
 		client, err := proxy.New("https://proxy.example/run", "token", &proxy.Options{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				sent.Add(1)
 				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
 					Body: io.NopCloser(strings.NewReader(`{"response":"ok","source":"passthrough"}`))}, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -192,7 +193,7 @@ func TestClientDoesNotRepeatWhatTakesTooLong(t *testing.T) {
 			calls := 0
 			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{
 				Timeout: time.Second, MaxResponseBytes: 99,
-				Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 					calls++
 					if code == toolwire.CodeTimeout {
 						<-r.Context().Done()
@@ -207,10 +208,6 @@ func TestClientDoesNotRepeatWhatTakesTooLong(t *testing.T) {
 		})
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // The error of a wait that ends early unwraps to the end of the context and to the last attempt.
 func TestClientErrorOfAWait(t *testing.T) {
@@ -232,7 +229,7 @@ func TestClientRequestLimit(t *testing.T) {
 	var sent int64
 	c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{
 		Plugin: catalog.PluginOptions{MaxBytes: 1},
-		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			sent = r.ContentLength
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(calculatorItem)), Request: r}, nil
 		}),

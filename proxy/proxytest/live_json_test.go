@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -24,7 +25,7 @@ func TestUnusualAnswersOfLiveTools(t *testing.T) {
 		w := documented(schema.PolicyAdapter)
 		w.Tools[0].LedgerAdapter.Flags = nil
 		w.Behaviors["get_order"] = proxytest.Forward("http://live.test/", &http.Client{
-			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r,
 					ContentLength: int64(len(answer)), Body: io.NopCloser(strings.NewReader(answer))}, nil

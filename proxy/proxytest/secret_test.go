@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestForwardShowsNoSecret(t *testing.T) {
 	const key, query = "hunter2-swordfish", "canary-in-the-query"
 	_, err := proxytest.Forward("http://live.example.com/t?key="+query, &http.Client{
-		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: testkit.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			r = r.Clone(r.Context()) // a transport that adds headers
 			r.Header.Set("X-Api-Key", key)
 			r.Header.Set("Authorization", "Bearer "+key)
@@ -27,7 +28,3 @@ func TestForwardShowsNoSecret(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
