@@ -162,6 +162,46 @@ func is(err error, code toolwire.Code) bool {
 	return toolwire.CodeOf(err) == code && (err == nil) == (code == "")
 }
 
+// A commit that the server answers with an error has written nothing: it is repeated if others were the cause, and
+// is no unknown end otherwise. A sequence counts the commits, since a transaction does not roll it back.
+func TestRefusedCommit(t *testing.T) {
+	s := need(t)
+	for _, test := range []struct {
+		name, state string
+		refused     int // commits
+		commits     int64
+		code        toolwire.Code
+	}{
+		{"once, because of another transaction", "40001", 1, 2, ""},
+		{"for what it writes", "23514", 9, 1, "failed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pool := newPool(t, s.schema(t))
+			store := open(t, pool, long)
+			if _, err := pool.Exec(t.Context(), fmt.Sprintf(`CREATE SEQUENCE commits;
+				CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN
+					IF nextval('commits') <= %d THEN RAISE 'refused' USING ERRCODE = '%s'; END IF;
+					RETURN NULL;
+				END $$;
+				CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON toolwire_tools DEFERRABLE INITIALLY DEFERRED
+				FOR EACH ROW EXECUTE FUNCTION refuse()`, test.refused, test.state)); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Create(t.Context(), record("1", "a")); !is(err, test.code) {
+				t.Errorf("Create: %v, want the code %q", err, test.code)
+			}
+			var commits int64
+			if err := pool.QueryRow(t.Context(), "SELECT last_value FROM commits").Scan(&commits); err != nil || commits != test.commits {
+				t.Errorf("%d commits, %v, want %d", commits, err, test.commits)
+			}
+			if _, err := store.Get(t.Context(), account, "1"); (err == nil) != (test.code == "") {
+				t.Errorf("the record: %v", err)
+			}
+		})
+	}
+}
+
 // If the server stays away, the error tells whether the write may have happened.
 func TestServerIsGone(t *testing.T) {
 	s := need(t)
