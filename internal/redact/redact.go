@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"iter"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -82,11 +83,20 @@ func (f *forms) add(secret string) {
 	if len(secret) < minSecret {
 		return
 	}
-	for _, form := range slices.Concat([]string{secret}, spellings(secret), inBase64(secret)) {
+	forms := spellings(secret)
+	ascii, n := asciiForms(nil, secret)
+	for _, form := range ascii[:n] {
+		forms = append(forms, string(form))
+	}
+	if len(secret) >= minBase64 { // as a whole text
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(secret))
+		forms = append(forms, encoded, base64.RawURLEncoding.EncodeToString([]byte(secret)))
+	}
+	for _, form := range forms {
 		if !slices.Contains(f.raw, form) {
 			f.raw = append(f.raw, form)
 		}
-		if bare, _ := unescape(form); bare != "" && !slices.Contains(f.bare, bare) {
+		if bare := string(unescape(nil, nil, form)); bare != "" && !slices.Contains(f.bare, bare) {
 			f.bare = append(f.bare, bare)
 		}
 	}
@@ -117,23 +127,6 @@ func spellings(secret string) []string {
 	return forms
 }
 
-// inBase64 returns the forms that a secret has in base64, as a whole text and anywhere within a
-// longer one.
-func inBase64(secret string) []string {
-	if len(secret) < minBase64 {
-		return nil
-	}
-	var forms []string
-	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		forms = append(forms, encoding.EncodeToString([]byte(secret)))
-		for shift := range 3 { // as many bytes stand before the secret, behind a multiple of three
-			encoded := encoding.EncodeToString(append(make([]byte, shift), secret...))
-			forms = append(forms, encoded[(shift*8+5)/6:(shift+len(secret))*8/6])
-		}
-	}
-	return forms
-}
-
 // Redact returns text with [Placeholder] in the place of each secret. It finds a secret as it is,
 // with any of its characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth,
 // and in base64. The rest of the text stays as it is. Redact takes time in proportion to the length of
@@ -145,17 +138,14 @@ func (s *Set) Redact(text string) string {
 	forms := s.forms.Reveal()
 	hidden := markAll(text, forms.raw)
 	if strings.ContainsAny(text, `\%~`) {
-		bare, sizes := unescape(text)
-		offset, at := 0, 0 // in text, and in bare
-		origin := func(index int) int {
-			for ; at < index; at++ {
-				offset += sizes.next()
-			}
-			return offset
+		if uint64(len(text)) > math.MaxUint32 { // too long for ends
+			return Placeholder
 		}
+		ends := make([]uint32, len(text)+1)
+		bare := string(unescape(make([]byte, 0, len(text)), ends, text))
 		found := markAll(bare, forms.bare)
 		for from, to := range found.stretches() {
-			hidden.add(origin(from), origin(to))
+			hidden.add(int(ends[from]), int(ends[to]))
 		}
 	}
 	return hidden.apply(text)

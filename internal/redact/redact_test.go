@@ -126,6 +126,9 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 			if got := set.Redact("ä 100% of " + once + ", not " + twice + " ~ü"); got != want {
 				t.Fatalf("secret %s, spelled %s and %s: got %s", secret, once, twice, got)
 			}
+			if !Has([]byte(once), secret) || !Has([]byte("ä "+twice+" ~ü"), secret) {
+				t.Fatalf("secret %s, spelled %s and %s: Has does not find it", secret, once, twice)
+			}
 		}
 	}
 }
@@ -166,21 +169,6 @@ func TestRedactOfALongTextTakesLittleMemory(t *testing.T) {
 				t.Errorf("%s: the text ends in %s", unit, got[len(got)-20:])
 			}
 		})
-	}
-}
-
-// Has finds what Redact hides.
-func TestHas(t *testing.T) {
-	for text, want := range map[string]bool{
-		"": false, "hunter2": false, "say hunter22!": true, `h\u0075nter22`: true, `h\\u0075nt\er22`: true, "%68unter2%32": true, "%2568unter22": true,
-		`\n%~`: false, "aHVudGVyMjI": true, "x=aHVudGVyMjI%3d": true, "%61HVudGVyMjI": true, "aHVudGVyMg": false, `hunter2\n2`: false, "h~unter22": false,
-	} {
-		if got := Has([]byte(text), "hunter22"); got != want || New("hunter22").Redact(text) == text && want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
-	if !Has([]byte(`a%2Fb`), "a/b") || !Has([]byte(`a~1b`), "a/b") || !Has([]byte("x%2541y"), `x\%41y`) {
-		t.Error("an escaped secret is not found")
 	}
 }
 
