@@ -24,9 +24,8 @@ func (s *State) Snapshot() Snapshot {
 	defer s.mu.RUnlock()
 	copied := Snapshot{
 		Entities: make(map[string]map[string]json.RawMessage, len(s.entities)),
-		Flags:    slices.AppendSeq(make([]string, 0, len(s.flags)), maps.Keys(s.flags)),
+		Flags:    sortedKeys(s.flags),
 	}
-	slices.Sort(copied.Flags)
 	for entityType, byID := range s.entities {
 		entities := make(map[string]json.RawMessage, len(byID))
 		for id, f := range byID {
@@ -62,4 +61,8 @@ func (s Snapshot) Hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(keys)
+	return keys
+}

@@ -93,9 +93,10 @@ func (f *forms) add(secret string) {
 		forms = append(forms, encoded, base64.RawURLEncoding.EncodeToString([]byte(secret)))
 	}
 	for _, form := range forms {
-		if !slices.Contains(f.raw, form) {
-			f.raw = append(f.raw, form)
+		if slices.Contains(f.raw, form) {
+			continue
 		}
+		f.raw = append(f.raw, form)
 		if bare := string(unescape(nil, nil, form)); bare != "" && !slices.Contains(f.bare, bare) {
 			f.bare = append(f.bare, bare)
 		}
