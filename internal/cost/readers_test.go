@@ -123,6 +123,9 @@ var jsonRows = []row{
 	{"rawjson.Diff", "reversed", 8000, twoLists(objectOf, func(n int) string { return "{" + reversed(n, numbered(`"m%d":%d`)) + "}" })},
 	{"rawjson.Diff", "unmatched", 8000, twoLists(objectOf, between("{", numbered(`"x%d":1`), "}"))},
 	{"redact.Set.Redact", "one list", 5000, over(between("", same(`aaaaaaaaaaaaaaa \u0068unter22 %68`), ""), func(doc []byte) { secrets.Redact(string(doc)) })},
+	{"redact.Has", "one list", 5000, over(between("", same(`aaaaaaaaaaaaaaa \u0068unter22 %68`), ""), func(doc []byte) { redact.Has(doc, "aaaaaaaaaaaaaaaa") })},
+	{"redact.Has", "letters", 50000, over(between("", same("aaaaa"), ""), func(doc []byte) { redact.Has(doc, strings.Repeat("a", 4000)+"b") })},
+	{"redact.Has", "percents", 50000, over(between("", same("%2561"), ""), func(doc []byte) { redact.Has(doc, strings.Repeat("a", 4000)+"b") })},
 }
 
 const object = `"input_schema":{"type":"object"}`
