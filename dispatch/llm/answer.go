@@ -86,6 +86,8 @@ type block struct {
 	start    json.RawMessage   // as it began, or whole
 	text     strings.Builder   // of the deltas: text, thinking or JSON
 	parts    []json.RawMessage // of a result
+	part     int               // the index of the part of an item that comes
+	from     int               // where that part begins in text
 	done     bool              // it has ended, or start is whole
 	again    *block            // the one before it with its id, whose end has come
 }

@@ -154,6 +154,7 @@ func TestAnswers(t *testing.T) {
 			`{"role":"assistant","content":"4 of 5.0"}`},
 		{"an index of the choice that counts events", chat, chatStream(`{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"},"message":{"content":"b"}}`,
 			`{"index":2,"delta":{"content":""},"message":{"content":""},"finish_reason":"stop"}`), `{"role":"assistant","content":"ab"}`},
+		{"a delta beside the message of a body", chat, `{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`, `{"role":"assistant","content":"a"}`},
 		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`), several},
 		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), several},
 		{"an id and a name that come later", chat, chatStream(
@@ -183,6 +184,10 @@ func TestAnswers(t *testing.T) {
 {"role":"tool","content":"[]","tool_call_id":"s"}
 {"role":"assistant","content":"a"}`},
 
+		{"blocks with which the message starts", anthropic, sse(
+			`{"type":"message_start","message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"c"}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"c"}],"tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
 		{"input in an object and a number as id", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":7,"name":"f","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"a":1}}}`, `{"type":"message_stop"}`,
@@ -231,6 +236,10 @@ func TestAnswers(t *testing.T) {
 			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
 			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","name":"f","arguments":{"n":1}},{"id":"b","name":"g","arguments":"ls"}],"thinking":[{"type":"text","text":"Hm."}]}
 {"role":"assistant","content":"Done."}`},
+		{"several parts of an item", responses, sse(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"Hm"}`, `{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"."}`,
+			`{"type":"response.reasoning_summary_text.done","output_index":0,"text":"Hm."}`, `{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"Yes."}`,
+			`{"type":"response.output_text.done","output_index":1,"content_index":0,"text":"One."}`, `{"type":"response.output_text.done","output_index":1,"content_index":1,"text":"Two."}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`), `{"role":"assistant","content":"One.\n\nTwo.","thinking":[{"type":"text","text":"Hm.\n\nYes."}]}`},
 		{"pieces that break off", responses, sse(`{"type":"response.output_text.delta","output_index":1,"delta":"I "}`), broken},
 		{"cut by the limit of tokens", responses, `{"id":"r","status":"incomplete","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`,
 			`{"role":"assistant","content":"a"}`},
@@ -240,6 +249,10 @@ func TestAnswers(t *testing.T) {
 
 		{"a number as text and id, and arguments in a text", google, exch(gemini(`{"text":4},{"functionCall":{"id":7,"name":"f","args":"{\"a\":1}"}}`, finish)),
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
+		{"names of protocol buffers", google, sse(`{"candidates":[{"content":{"parts":[{"function_call":{"name":"f","will_continue":true}}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"b"},{"json_path":"$.b","number_value":2},{"json_path":"$.c","bool_value":true},{"json_path":"$.d","null_value":"NULL_VALUE"}]}}]},"finish_reason":1}]}`),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"a":"b","b":2,"c":true,"d":null}}]}`},
+		{"blocked, in names of protocol buffers", google, `{"prompt_feedback":{"block_reason":2}}`, none},
 		{"an index of the candidate that counts events", google, sse(`{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`), `{"role":"assistant","content":"ab"}`},
 		{"a list", google, exch("[" + gemini(`{"text":"a"}`, "") + ",\n" + gemini(`{"text":"b"}`, finish) + "]"), `{"role":"assistant","content":"ab"}`},
 		{"a reason in a number", google, exch(`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":1}]}`), `{"role":"assistant","content":"a"}`},

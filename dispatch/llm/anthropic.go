@@ -88,7 +88,11 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 		a.setModel(member(doc, "model"))
 		a.content = a.keep(member(doc, "content"))
 	case "message_start":
-		a.setModel(member(member(doc, "message"), "model"))
+		message := member(doc, "message")
+		a.setModel(member(message, "model"))
+		for start := range rawjson.Elements(member(message, "content")) { // blocks that a gateway sends whole
+			a.begin(&a.facts, "", textOf(start, "type"), start).done = true
+		}
 	case "content_block_start":
 		if start := member(doc, "content_block"); start != nil {
 			a.begin(&a.facts, textOf(doc, "index"), textOf(start, "type"), start)

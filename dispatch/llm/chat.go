@@ -207,9 +207,12 @@ type chatAnswer struct {
 func (a *chatAnswer) read(doc json.RawMessage) {
 	a.setModel(member(doc, "model"))
 	a.fail(member(doc, "error"))
-	if choices := rawjson.Member(doc, "choices"); choices != nil {
+	switch choices := rawjson.Member(doc, "choices"); {
+	case choices != nil:
 		a.known = true
 		a.choices(choices)
+	case member(doc, "error", "usage") == nil: // an event that is not of this API
+		a.meetAll(doc)
 	}
 }
 
@@ -237,13 +240,11 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 		}
 		a.begun = true
 		switch {
-		case isSet(delta): // some servers write a message beside it
+		case isSet(delta) && !(a.ended && isSet(message)): // some servers write both: the message counts in a body only
 			a.delta(delta)
 		case isSet(message):
 			a.message, a.finished = a.keep(message), true
-			for name, value := range rawjson.Members(message) {
-				a.meet(name, value)
-			}
+			a.meetAll(message)
 		default: // as the older completions have it
 			a.add(&a.content, plain(text))
 		}
@@ -295,6 +296,13 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 				}
 			}
 		}
+	}
+}
+
+// meetAll takes note of texts in members that are not read.
+func (a *chatAnswer) meetAll(object json.RawMessage) {
+	for name, value := range rawjson.Members(object) {
+		a.meet(name, value)
 	}
 }
 

@@ -199,7 +199,7 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 	a.events++
 	for name, value := range rawjson.Members(doc) {
 		switch name {
-		case "modelVersion":
+		case "modelVersion", "model_version":
 			a.setModel(value)
 		case "candidates":
 			a.known = true
@@ -210,7 +210,7 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 					a.candidate(candidate)
 				}
 			}
-		case "promptFeedback":
+		case "promptFeedback", "prompt_feedback":
 			a.known = true
 			a.blocked = a.blocked || textOf(value, "blockReason", "block_reason") != ""
 		case "error":
@@ -224,7 +224,7 @@ func (a *geminiAnswer) candidate(candidate json.RawMessage) {
 	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
 		a.part(part)
 	}
-	a.finish(member(candidate, "finishReason"))
+	a.finish(member(candidate, "finishReason", "finish_reason"))
 }
 
 func (a *geminiAnswer) part(part json.RawMessage) {
@@ -237,8 +237,8 @@ func (a *geminiAnswer) part(part json.RawMessage) {
 		return
 	}
 	a.flush()
-	call := member(part, "functionCall")
-	goesOn, pieces, id := isTrue(member(call, "willContinue")), member(call, "partialArgs"), textOf(call, "id")
+	call := member(part, "functionCall", "function_call")
+	goesOn, pieces, id := isTrue(member(call, "willContinue", "will_continue")), member(call, "partialArgs", "partial_args"), textOf(call, "id")
 	switch ofOpen := id != "" && id == textOf(a.call, "id"); {
 	case ofOpen && member(call, "args") != nil: // all of it
 		a.call, a.args = nil, partial{}
@@ -320,7 +320,7 @@ const maxSteps = 100
 // add adds one of Gemini's partialArgs. It returns how many values it has made, or false if it does
 // not know the place of the piece.
 func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
-	path, ok := strings.CutPrefix(textOf(piece, "jsonPath"), "$")
+	path, ok := strings.CutPrefix(textOf(piece, "jsonPath", "json_path"), "$")
 	for n := 0; path != ""; n++ {
 		found := step.FindStringSubmatch(path)
 		if found == nil || n == maxSteps {
@@ -339,11 +339,11 @@ func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
 	}
 	for name, value := range rawjson.Members(piece) {
 		switch name {
-		case "stringValue":
+		case "stringValue", "string_value":
 			p.text.WriteString(plain(value))
-		case "numberValue", "boolValue":
+		case "numberValue", "number_value", "boolValue", "bool_value":
 			p.value = bytes.Clone(value)
-		case "nullValue":
+		case "nullValue", "null_value":
 			p.value = json.RawMessage("null")
 		}
 	}

@@ -652,6 +652,8 @@ func TestMissingAnswers(t *testing.T) {
 		"at the end": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"error":{"message":"sk-canary-model"}}`}}, "is not in the transcript: it ended with an error"},
 		"a part under a name that is not known": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"Yes.","monologue":"Hm.","annotations":[]`)}},
 			"the member monologue of a response of the model is not read"},
+		"an event of another kind": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: string(sse(`{"choices":[{"index":0,"delta":{"content":"Yes."}}]}`,
+			`{"type":"ping","usage":null}`, `{"object":"error","message":"sk-canary-model","code":500}`, "[DONE]"))}}, "the member message of a response of the model is not read"},
 		"not understood, with the id that the next request names": {[]step{
 			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: "\x1b\x03"},
 			{path: respPath, ask: `{"model":"m","previous_response_id":"r1","input":"more"}`, reply: `{"id":"r2","status":"completed","output":[]}`},

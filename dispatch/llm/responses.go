@@ -162,7 +162,7 @@ func (a *responsesAnswer) read(doc json.RawMessage) {
 
 // event reads an event about an item.
 func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
-	var item, delta, index, id json.RawMessage
+	var item, delta, at, id, nth json.RawMessage
 	for name, value := range rawjson.Members(doc) {
 		switch name {
 		case "item":
@@ -170,9 +170,11 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		case "delta", "text", "refusal", "arguments", "input": // the last ones are of events that end a piece
 			delta = value
 		case "output_index":
-			index = value
+			at = value
 		case "item_id":
 			id = value
+		case "content_index", "summary_index":
+			nth = value
 		}
 	}
 	of, part, _ := strings.Cut(kind, ".")
@@ -191,7 +193,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		return
 	}
 	a.known = true
-	key := cmp.Or(plain(index), plain(id), textOf(item, "id"))
+	key := cmp.Or(plain(at), plain(id), textOf(item, "id"))
 	b := a.open[key]
 	if b == nil || b.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(b.start, "call_id", "id")) {
 		b = a.begin(&a.facts, key, "", nil)
@@ -199,7 +201,13 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 	switch {
 	case b.done: // it receives no more events
 	case of != "output_item":
-		if part == "delta" || b.text.Len() == 0 { // a server may send the end of a piece only
+		if n := index(nth); isSet(nth) && n != b.part {
+			if b.part = n; b.text.Len() > 0 {
+				a.add(&b.text, "\n\n")
+			}
+			b.from = b.text.Len()
+		}
+		if part == "delta" || b.text.Len() == b.from { // a server may send the end of a piece only
 			b.kind = of
 			a.add(&b.text, plain(delta))
 		}
