@@ -72,7 +72,7 @@ func contains(text []byte, forms [][]byte) bool {
 // bytes.
 func mayBegin(text []byte, forms [][]byte) int {
 	const row = 4
-	size := 64
+	size := len(text)
 	for _, form := range forms {
 		size = min(size, len(form))
 	}

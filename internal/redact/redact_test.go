@@ -78,6 +78,8 @@ func TestRedactIsExact(t *testing.T) {
 		{[]string{"Bearer hunter2"}, "hunter2 or Bearer hunter2", "[redacted] or [redacted]"},
 		{[]string{"1234abcd"}, "is %41234abcd1 good?", "is %4[redacted]1 good?"},
 		{[]string{"1234abcd"}, "is ~1234abcd1 good?", "is ~[redacted]1 good?"},
+		{[]string{"hunter2"}, "~2 hunter~2", "~2 hunter~2"},
+		{[]string{"\x8fabcdefg"}, `\u008fabcdefg`, `\u008fabcdefg`}, // of U+008F, which has two bytes
 		{[]string{"secret/1"}, "at /x/secret~11", "at /x/[redacted]"},
 		{[]string{"%a4bcdefgh"}, "äbcdefgh", "äbcdefgh"},
 		{[]string{`\\\\`}, `a \\\\ b`, "a [redacted] b"},
