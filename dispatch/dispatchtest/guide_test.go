@@ -184,7 +184,7 @@ Refund order #4521.,{},could not find
 	}
 	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
 		Grader: func(_ context.Context, c eval.Case, got *dispatchtest.Result) error {
-			if !strings.Contains(got.FinalResponse, c.Row.Extra["says"]) {
+			if !strings.Contains(got.FinalResponse, c.Columns["says"]) {
 				return errors.New("it says " + got.FinalResponse)
 			}
 			return nil

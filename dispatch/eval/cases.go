@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -33,9 +34,14 @@ type Case struct {
 	// Trials is how often the case runs, at most 10,000. If it is 0, Options.Trials says so.
 	Trials int
 
-	Row  *Row // of the dataset; nil for a case that was not made of a row
+	// Columns contains the cells with text in the columns that the platform does not read, such as says.
+	// For a case that was not made of a row it may contain any columns for graders, for a [User] and for
+	// [Experiment].SliceBy. It is nil in an experiment of [Load].
+	Columns map[string]string
+
 	Task dispatchtest.Task
 
+	row      *row      // of a dataset or of a file of results; nil for others
 	world    string    // a hash of the base world; "" if Task has it
 	baseSeed uint64    // of that world
 	recorder *recorder // of scores, while a trial is graded
@@ -55,7 +61,7 @@ type Case struct {
 // is the cell in the column group, and the cell in the column trials is how often it runs.
 //
 // The agent does not see the state of a row. To send the state as the input of rows without a
-// current_state, set Task.Input of each case to Row.State.
+// current_state, set Task.Input of each case to its cell in the column state.
 //
 // opts configures the proxy of the cases. It may be nil. Cases compiles each distinct world once.
 // The error is an [*Error] with everything in the rows that does not fit the ledger schema and the
@@ -65,7 +71,7 @@ type Case struct {
 // Rows that need the platform, or a [User] if there is none, are cases too; [Run] skips them. The
 // column behavior becomes the BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
-	cases := make([]Case, len(d.Rows))
+	cases := make([]Case, len(d.rows))
 	problems := problems{}
 	worlds := d.worlds(base, opts, &problems)
 	ids, trials := d.ids(&problems), d.trials(&problems)
@@ -77,8 +83,8 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	if base.Platform == nil {
 		world = worldDigest(base.World)
 	}
-	for i := range d.Rows {
-		row := &d.Rows[i]
+	for i := range d.rows {
+		row := &d.rows[i]
 		task := base
 		task.ID, task.Instruction, task.Conversation = int64(row.Number), row.User, nil
 		if row.Conversation != nil {
@@ -92,14 +98,53 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Row: row, Task: task, world: world, baseSeed: base.World.Seed}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Columns: row.Extra, row: row, Task: task, world: world, baseSeed: base.World.Seed}
 	}
 	return cases, nil
 }
 
+// Cell returns the text of the row's cell in a column, without white space around it. An empty cell in
+// expected_outcome means completion. The columns failure_rules and scripted_user_turns are parts of Task,
+// and Cell returns "" for them, for a column without text, and for a case without a row. In an experiment
+// of [Load] a cell has at most 200 bytes, and the columns that have no slices, see [Experiment].SliceBy, are "".
+func (c Case) Cell(column string) string {
+	r := c.data()
+	if r == nil {
+		return ""
+	}
+	switch cell := strings.TrimSpace(r.Extra[column]); {
+	case cell != "":
+		return cell
+	case column == "user":
+		return strings.TrimSpace(r.User)
+	case column == "behavior":
+		return strings.TrimSpace(r.Behavior)
+	case column == "state":
+		return string(r.State)
+	case column == "current_state":
+		return string(r.Input)
+	case column == "tracked_constraints":
+		return string(r.TrackedConstraints)
+	case column == "user_simulator_persona" && r.Persona != "":
+		return r.Persona
+	}
+	return r.cell(column)
+}
+
+// data returns the row of the case. Columns is the row of a case that was made without one; nil if it is empty.
+func (c *Case) data() *row {
+	if c.row != nil || len(c.Columns) == 0 {
+		return c.row
+	}
+	r := &row{ExpectedOutcome: c.Columns["expected_outcome"], Persona: c.Columns["user_simulator_persona"], Extra: maps.Clone(c.Columns)}
+	delete(r.Extra, "expected_outcome")
+	delete(r.Extra, "user_simulator_persona")
+	return r
+}
+
 // name returns the row's id, or its number if it has none, with its column name or else its
 // instruction. So the name of a row with an id stays the same when other rows are added or moved.
-func (r *Row) name() string {
+func (r *row) name() string {
 	label := fmt.Sprintf("row %d", r.Number)
 	if id := text.Line(r.Extra["id"], 40); id != "" {
 		label = id
@@ -113,9 +158,9 @@ func (r *Row) name() string {
 
 // trials returns how often each row runs; 0 if it does not say so.
 func (d *Dataset) trials(problems *problems) []int {
-	list := make([]int, len(d.Rows))
-	for i := range d.Rows {
-		row := &d.Rows[i]
+	list := make([]int, len(d.rows))
+	for i := range d.rows {
+		row := &d.rows[i]
 		cell := strings.TrimSpace(row.Extra["trials"])
 		if cell == "" {
 			continue
@@ -134,9 +179,9 @@ const maxID = 200
 
 // ids returns the id of each row.
 func (d *Dataset) ids(problems *problems) []string {
-	ids, rows := make([]string, len(d.Rows)), map[string]int{}
-	for i := range d.Rows {
-		row := &d.Rows[i]
+	ids, rows := make([]string, len(d.rows)), map[string]int{}
+	for i := range d.rows {
+		row := &d.rows[i]
 		for _, column := range []string{"id", "group"} {
 			if n := len(row.Extra[column]); n > maxID {
 				problems.Put(row.problem(invalidCell, column, "the cell has %d bytes, at most %d are allowed in this column", n, maxID))
@@ -152,9 +197,9 @@ func (d *Dataset) ids(problems *problems) []string {
 		}
 	}
 	unique := uniqueNames(ids)
-	for i := range d.Rows {
+	for i := range d.rows {
 		if ids[i] == "" {
-			ids[i] = unique(digest(d.Rows[i].content()))
+			ids[i] = unique(digest(d.rows[i].content()))
 		}
 	}
 	return ids
@@ -201,8 +246,8 @@ type rowWorld struct {
 // worlds compiles the distinct worlds of the rows and returns the platform of each row.
 func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, problems *problems) []*proxytest.Platform {
 	if base.Platform != nil {
-		for i := range d.Rows {
-			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
+		for i := range d.rows {
+			if row := &d.rows[i]; row.State != nil || len(row.FailureRules) > 0 {
 				problems.Put(row.problem(invalidWorld, "", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
 					"set Task.World instead"))
 			}
@@ -219,10 +264,10 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 		problems.member(invalidWorld, "Task.World", "%v", err)
 		return nil
 	}
-	distinct, of := map[string]*rowWorld{}, make([]*rowWorld, len(d.Rows))
+	distinct, of := map[string]*rowWorld{}, make([]*rowWorld, len(d.rows))
 	var list []*rowWorld
-	for i := range d.Rows {
-		row := &d.Rows[i]
+	for i := range d.rows {
+		row := &d.rows[i]
 		key := fmt.Sprintf("%s\x00%#v\x00%s", row.State, row.FailureRules, row.Behavior)
 		if distinct[key] == nil {
 			w := base.World
@@ -242,18 +287,18 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 		list[i].platform, list[i].err = compiled.With(list[i].world.InitialState, list[i].world.FailureRules,
 			list[i].world.BehaviorInstructions)
 	})
-	platforms := make([]*proxytest.Platform, len(d.Rows))
+	platforms := make([]*proxytest.Platform, len(d.rows))
 	for i, w := range of {
 		platforms[i] = w.platform
 		if w.err != nil {
-			d.Rows[i].misfit(compiled, base.World.LedgerSchema, w, problems)
+			d.rows[i].misfit(compiled, base.World.LedgerSchema, w, problems)
 		}
 	}
 	return platforms
 }
 
 // misfit reports which cells of a row do not fit the base world.
-func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
+func (r *row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
 	before := ps.Len()
 	if _, err := ledger.NewState(r.State, schema); err != nil {
 		for _, text := range problemsOf(err) {
@@ -271,7 +316,7 @@ func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorl
 	}
 }
 
-func (r *Row) problem(code, column, format string, args ...any) Problem {
+func (r *row) problem(code, column, format string, args ...any) Problem {
 	return Problem{Code: code, Row: r.Number, Line: r.Line, Column: column, Message: fmt.Sprintf(format, args...)}
 }
 

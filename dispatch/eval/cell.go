@@ -21,14 +21,14 @@ import (
 // rowReader reads the cells of one row. Mistakes go to the reader.
 type rowReader struct {
 	*reader
-	row  *Row
+	row  *row
 	turn struct{ mode, simulator, persona string }
 	talk dispatchtest.Conversation
 }
 
 // readRow makes a row of a record and reports what is wrong with it.
-func (d *reader) readRow(record []string) Row {
-	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: completion}
+func (d *reader) readRow(record []string) row {
+	row := row{Number: d.row, Line: d.line, ExpectedOutcome: completion}
 	if blank(record) {
 		d.problem(invalidRow, -1, "the row is empty: delete it")
 		return row

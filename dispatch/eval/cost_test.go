@@ -88,7 +88,7 @@ func TestTrialsShareConnections(t *testing.T) {
 	cases := casesOf(t, csv.String(), dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"get_order": proxytest.Get("order", "order_id", nil)}}})
 	opts := &eval.Options{Parallel: 1, Grader: func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
-		if want := c.Row.User + " is s" + c.Row.User; r.FinalResponse != want || len(r.Calls) != 1 {
+		if want := c.Task.Instruction + " is s" + c.Task.Instruction; r.FinalResponse != want || len(r.Calls) != 1 {
 			return fmt.Errorf("%q with %d calls, want %q", r.FinalResponse, len(r.Calls), want)
 		}
 		return nil

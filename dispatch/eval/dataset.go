@@ -11,64 +11,39 @@ import (
 )
 
 // Dataset contains the rows of a file of tasks: CSV, as the platform accepts it, or the same as
-// JSON Lines.
+// JSON Lines. [Dataset.Cases] makes cases of them.
 type Dataset struct {
 	Columns []string // the header, as in the file; of JSON Lines the members in the order of their first lines
-	Rows    []Row    // in the order of the file
+	Rows    int      // how many
 
+	rows   []row // in the order of the file
 	places []int // the row in which each column is first
 }
 
-// Row is one task of a [Dataset]. Names in parentheses are columns. A cell without text is the zero
-// value.
-type Row struct {
+// row is one task of a [Dataset]. The hash of a dataset is made of its exported fields as JSON. Names in
+// parentheses are columns. A cell without text is the zero value.
+type row struct {
 	Number int // as a spreadsheet shows it: the header is row 1; of JSON Lines the line
 	Line   int // of the file, where the row begins; it differs from Number if cells have line breaks
 
-	User     string // (user) what the user asks for: the axis user_instruction
-	Behavior string // (behavior) rules of the simulated backend: the axis behavior_instructions; never sent to the agent
-
-	// State (state) is the world at the start, {"type":{"id":{…}}}: the axis initial_state. If
-	// State is nil, the row has the state of the base world.
-	State json.RawMessage
-
-	// FailureRules (failure_rules), as [proxytest.ParseRules] reads them.
-	FailureRules []proxytest.FailureRule
-
-	// ExpectedOutcome (expected_outcome) is "completion", the default: the agent does what it is asked
-	// for. Or it is "refusal": the agent declines. See [Dataset.Expect].
-	ExpectedOutcome string
-
-	// Input (current_state) is sent to the agent as input.input: any JSON object. "Porting without
-	// the SDK" names that member current_state. If Input is nil, the agent gets the Input of the
-	// base task.
-	Input json.RawMessage
-
-	// Conversation is set for a session (turn_mode model_as_user), with max_turns, memory_mode,
-	// termination_keyword, and scripted_user_turns if simulator_mode is scripted.
-	Conversation *dispatchtest.Conversation
-
-	// Persona (user_simulator_persona) says who the user is, for a session with the simulator_mode
-	// persona. A [User] simulates this user. Without Options.User, [Run] skips the row.
-	Persona string `json:",omitempty"`
-
-	// TrackedConstraints (tracked_constraints) is a JSON array for a grader.
-	TrackedConstraints json.RawMessage
-
-	// Skip is why the row needs the platform: it is a coding task. Skip is "" if [Run] can run the
-	// row.
-	Skip string
-
-	// Extra contains the cells of all other columns that have a name and text, by column. The
-	// platform does not read them.
-	Extra map[string]string
+	User               string                  // (user)
+	Behavior           string                  // (behavior)
+	State              json.RawMessage         // (state)
+	FailureRules       []proxytest.FailureRule // (failure_rules)
+	ExpectedOutcome    string                  // (expected_outcome) is completion or refusal
+	Input              json.RawMessage         // (current_state)
+	Conversation       *dispatchtest.Conversation
+	Persona            string            `json:",omitempty"` // (user_simulator_persona) of a session with a simulated user
+	TrackedConstraints json.RawMessage   // (tracked_constraints)
+	Skip               string            // why the row needs the platform
+	Extra              map[string]string // the cells of all other columns that have a name and text
 
 	// cells are the columns that are shown and not in Extra, or all if the row was stored or has secrets.
 	cells map[string]string
 	bare  map[string]byte // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
 }
 
-// Values of [Row].ExpectedOutcome.
+// Values of the column expected_outcome.
 const (
 	completion = "completion"
 	refusal    = "refusal"
@@ -83,9 +58,9 @@ type limits struct {
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000}
 
 // Read reads a dataset from a file of CSV or JSON Lines in UTF-8, with or without a byte order mark.
-// Lines end in LF or CRLF. The column user is required; see [Row] for the others. A column that is named
-// like an axis, or nearly like a known column, is a problem, because the platform would read it as an
-// unknown column.
+// Lines end in LF or CRLF. The column user is required; the page Datasets lists the others. A column that is
+// named like an axis, or nearly like a known column, is a problem, because the platform would read it as
+// an unknown column.
 //
 // Read is as strict as the platform's upload may be: each row has as many cells as the header, and
 // JSON has exact names and no duplicates. A file has at most 64 MiB, 100,000 rows, 1,000 columns
@@ -109,5 +84,6 @@ func read(r io.Reader, limits limits) (*Dataset, error) {
 	if err := d.problems.err(); err != nil {
 		return nil, err
 	}
+	d.set.Rows = len(d.set.rows)
 	return &d.set, nil
 }

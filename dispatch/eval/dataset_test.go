@@ -29,22 +29,22 @@ func TestRead(t *testing.T) {
 		"\r\n"+
 		"\"two\r\nlines\",,,,,,,\n"+
 		"three,,,,completion,,,\n")
-	if len(set.Columns) != 8 || len(set.Rows) != 3 {
-		t.Fatalf("%d columns, %d rows", len(set.Columns), len(set.Rows))
+	if len(set.Columns) != 8 || set.Rows != 3 {
+		t.Fatalf("%d columns, %d rows", len(set.Columns), set.Rows)
 	}
-	row := set.Rows[0]
+	row := set.RowsRead()[0]
 	if row.Number != 2 || row.Line != 2 || row.User != `Refund "#4521", please` || row.Behavior != "only once" ||
 		string(row.State) != `{"order":{"4521":{"status":"shipped"}}}` || len(row.FailureRules) != 1 || row.FailureRules[0].Status != 503 ||
 		row.ExpectedOutcome != "refusal" || string(row.Input) != `{"customer_id":"c"}` ||
 		len(row.Extra) != 1 || row.Extra["note"] != "hello" || row.Skip != "" || row.Conversation != nil {
 		t.Errorf("%+v", row)
 	}
-	row = set.Rows[1]
+	row = set.RowsRead()[1]
 	if row.Number != 4 || row.Line != 4 || row.User != "two\nlines" || row.State != nil || row.FailureRules != nil || row.Input != nil ||
 		row.ExpectedOutcome != "completion" || row.Extra != nil {
 		t.Errorf("%+v", row)
 	}
-	if row = set.Rows[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != "completion" {
+	if row = set.RowsRead()[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != "completion" {
 		t.Errorf("%+v", row)
 	}
 }
@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 // Other names are kept, including names that are a little like known ones.
 func TestOtherColumns(t *testing.T) {
 	set := readDataset(t, "user,stage,used,status,behaviors_seen,scenario,max,id\na,b,c,d,e,f,g,h\n")
-	if got, want := fmt.Sprint(set.Rows[0].Extra), "map[behaviors_seen:e id:h max:g scenario:f stage:b status:d used:c]"; got != want {
+	if got, want := fmt.Sprint(set.RowsRead()[0].Extra), "map[behaviors_seen:e id:h max:g scenario:f stage:b status:d used:c]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -65,7 +65,7 @@ func TestDatasetSessions(t *testing.T) {
 		"g,model_as_user,,,,a tired clerk,,,\n"+
 		"h,model_as_user,,replay,persona,a tired clerk,\"[\"\"unused\"\"]\",,\n"+
 		"i,model_as_user,,,scripted,,,,\n")
-	for i, row := range set.Rows {
+	for i, row := range set.RowsRead() {
 		switch i {
 		case 0, 1:
 			if row.Conversation != nil || row.Skip != "" {
@@ -88,8 +88,32 @@ func TestDatasetSessions(t *testing.T) {
 		}
 	}
 	set = readDataset(t, "scenario_ref,user\nfix-it,\nfix-it,now\n,plain\n")
-	if !strings.Contains(set.Rows[0].Skip, "coding") || set.Rows[1].Skip == "" || set.Rows[2].Skip != "" {
+	if !strings.Contains(set.RowsRead()[0].Skip, "coding") || set.RowsRead()[1].Skip == "" || set.RowsRead()[2].Skip != "" {
 		t.Errorf("%+v", set.Rows)
+	}
+}
+
+// A case has the text of each cell of its row, except for those that are parts of its task.
+func TestCell(t *testing.T) {
+	columns := []string{"user", "behavior", "state", "failure_rules", "current_state", "tracked_constraints", "expected_outcome",
+		"turn_mode", "scripted_user_turns", "user_simulator_persona", "topic"}
+	cases := casesOf(t, strings.Join(columns, ",")+"\n"+
+		` say a , be kind ,"{""order"": {}}",[],"{""a"": 1.50}","[""b""]",refusal,model_as_user,"[""c""]", a clerk , refunds `+"\n"+
+		"say b,,,,,,,,,,\n", dispatchtest.Task{})
+	byHand := eval.Case{ID: "by hand", Columns: map[string]string{"topic": " x ", "expected_outcome": "refusal", "user_simulator_persona": "a clerk"}}
+	for i, want := range []string{
+		`say a|be kind|{"order": {}}||{"a": 1.50}|["b"]|refusal|model_as_user||a clerk|refunds`,
+		`say b||||||completion||||`,
+		`||||||refusal|||a clerk|x`,
+		`||||||||||`,
+	} {
+		var cells []string
+		for _, column := range columns {
+			cells = append(cells, append(cases, byHand, eval.Case{})[i].Cell(column))
+		}
+		if got := strings.Join(cells, "|"); got != want {
+			t.Errorf("case %d: %s, want %s", i, got, want)
+		}
 	}
 }
 
@@ -277,7 +301,7 @@ func TestDatasetLimits(t *testing.T) {
 			t.Errorf("%d problems and %d more: %v", len(bad.Problems), bad.More, err)
 		}
 	}
-	if set, err := eval.ReadWithin(strings.NewReader("user\n"+big), eval.Limits{Cell: 11 << 20}); err != nil || len(set.Rows[0].User) != len(big) {
+	if set, err := eval.ReadWithin(strings.NewReader("user\n"+big), eval.Limits{Cell: 11 << 20}); err != nil || len(set.RowsRead()[0].User) != len(big) {
 		t.Errorf("a cell of 10 MB within the limit: %v", err)
 	}
 	broken := errors.New("the disk is gone")

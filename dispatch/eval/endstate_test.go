@@ -34,7 +34,7 @@ func TestEndState(t *testing.T) {
 		"say hello,\"[{\"\"tool\"\":\"\"get_order\"\",\"\"arguments\"\":{\"\"order_id\"\":\"\"4521\"\"}}]\"\n"+
 		"say hello,\"[{\"\"tool\"\":\"\"nope\"\"}]\"\n"+
 		"say hello,nope\n", dispatchtest.Task{World: world})
-	grade := eval.EndState(func(c eval.Case) (eval.Trajectory, error) { return eval.ParseTrajectory([]byte(c.Row.Extra["calls"])) })
+	grade := eval.EndState(func(c eval.Case) (eval.Trajectory, error) { return eval.ParseTrajectory([]byte(c.Columns["calls"])) })
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	e := run(t, obedient, cases, &eval.Options{Grader: grade, ResultsFile: file})
 	if got := ended(e); got != ". x . x . ! !" {

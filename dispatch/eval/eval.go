@@ -156,7 +156,7 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 
 // A Grader decides about a run. It returns nil, or an error that says why the run did not do what it
 // should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of
-// a row, c.Row has expected_outcome, tracked_constraints and all other columns.
+// a row, [Case.Cell] returns its cells, such as tracked_constraints.
 //
 // The graders of this package need no model, except for a [Judge]'s. They decide in the same way
 // about a stored result. A grader about a tool, entity type or flag that the world does not declare
@@ -227,7 +227,6 @@ var (
 	_ = hook.Set(func(e *Experiment) *runctx.ByPoint { return &e.byPoint })
 	_ = hook.Set(func(e *Experiment) *Budget { return &e.trialBudget })
 	_ = hook.Set(func(p *Plan) runctx.Checked { return p.checked })
-	_ = hook.Set(func(r *Row) func(column string) string { return r.cell })
 )
 
 // Trial is one execution of a case.
@@ -284,7 +283,7 @@ const (
 	Passed    Verdict = "passed"    // the run is OK, see [dispatchtest.Result.OK], and the grader, if there is one, returned nil
 	Failed    Verdict = "failed"    // the run failed, it has faults, or the grader returned an error
 	Errored   Verdict = "error"     // the case could not be run or graded; the agent did not cause this
-	Skipped   Verdict = "skipped"   // the row needs the platform, see [Row].Skip, or a [User]
+	Skipped   Verdict = "skipped"   // the row is a coding task, which needs the platform, or needs a [User]
 	Cancelled Verdict = "cancelled" // the context ended before the trial did
 )
 

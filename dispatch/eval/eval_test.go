@@ -154,7 +154,7 @@ func TestAThousandRows(t *testing.T) {
 			set, err := eval.Run(t.Context(), tt.target, casesOf(t, csvOf(instructions...), dispatchtest.Task{World: world}), &eval.Options{
 				Parallel: 8,
 				Grader: func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
-					switch c.Row.User {
+					switch c.Task.Instruction {
 					case "grader":
 						return errors.New("I do not like it")
 					case "grader panics":
@@ -166,7 +166,7 @@ func TestAThousandRows(t *testing.T) {
 				},
 				OnTrial: func(trial eval.Trial) {
 					progressed++ // it is called for one trial at a time
-					if trial.Row == nil || trial.Verdict == eval.Cancelled {
+					if trial.Verdict == eval.Cancelled {
 						t.Errorf("%+v", trial)
 					}
 				},
@@ -179,7 +179,7 @@ func TestAThousandRows(t *testing.T) {
 			}
 			for i, c := range set.Trials {
 				cause := tt.kinds[instructions[i]]
-				if c.Row.Number != i+2 || c.Cause != cause || (c.Verdict == eval.Passed) != (cause == "") || (c.Reason == "") != (cause == "") {
+				if c.Task.ID != int64(i+2) || c.Cause != cause || (c.Verdict == eval.Passed) != (cause == "") || (c.Reason == "") != (cause == "") {
 					t.Errorf("%q: %s, %s: %s", instructions[i], c.Verdict, c.Cause, c.Reason)
 				}
 				if cause == "" && !strings.HasPrefix(c.Result.FinalResponse, "done") {
@@ -207,7 +207,7 @@ func TestACancelledExperiment(t *testing.T) {
 		}()
 		set, err := eval.Run(ctx, dispatchtest.Target{Agent: obedient}, casesOf(t, csvOf("say a", "fail", "grader", "hang", "hang", "say b"), dispatchtest.Task{}),
 			&eval.Options{Parallel: 3, Grader: func(ctx context.Context, c eval.Case, _ *dispatchtest.Result) error {
-				if c.Row.User == "grader" {
+				if c.Task.Instruction == "grader" {
 					<-ctx.Done()
 					return context.Cause(ctx)
 				}

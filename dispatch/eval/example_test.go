@@ -55,7 +55,7 @@ Where is my order?,,"[{""tool"":""get_order"",""status"":500}]",
 	}
 	set, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
 		Grader: func(_ context.Context, c eval.Case, result *dispatchtest.Result) error {
-			if says := c.Row.Extra["says"]; !strings.Contains(result.FinalResponse, says) {
+			if says := c.Columns["says"]; !strings.Contains(result.FinalResponse, says) {
 				return fmt.Errorf("it does not say %q: %s", says, result.FinalResponse)
 			}
 			return nil
@@ -103,9 +103,9 @@ I want my money back.,model_as_user,A tired clerk,#4521
 	set, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
 		User: func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
 			if strings.Contains(turns[len(turns)-1].FinalResponse, "refunded") {
-				return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Row.Persona)
+				return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Cell("user_simulator_persona"))
 			}
-			return "It is " + t.Row.Extra["order"] + ".", nil
+			return "It is " + t.Columns["order"] + ".", nil
 		},
 	})
 	if err != nil {

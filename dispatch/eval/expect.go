@@ -26,7 +26,7 @@ var expected = []struct {
 }{
 	{"says", readSays}, {"calls", readCalls}, {"no_calls", readNoCalls}, {"end_state", readEndState},
 	{"expected_outcome", func(c *Case, _ *expectedCell) Grader {
-		if c.Row.ExpectedOutcome == refusal {
+		if c.Cell("expected_outcome") == refusal {
 			return refusedWithoutWrite
 		}
 		return nil
@@ -36,7 +36,7 @@ var expected = []struct {
 // An expectedCell is what a row expects in a column, as text.
 type expectedCell struct {
 	text     string // not empty, without white space around it
-	row      *Row
+	row      *row
 	column   string
 	problems *problems
 }
@@ -67,10 +67,10 @@ const bareNumber = `%s is a number: write "%[1]s" for the text, or {"number": %[
 
 // expectations reads what the row of the case expects. The list is not nil.
 func (c *Case) expectations(ignored []string, ps *problems) []expectation {
-	list := []expectation{}
+	list, r := []expectation{}, c.data()
 	for _, e := range expected {
-		in := &expectedCell{strings.TrimSpace(c.Row.Extra[e.column]), c.Row, e.column, ps}
-		switch kind, bare := c.Row.bare[e.column]; {
+		in := &expectedCell{strings.TrimSpace(r.Extra[e.column]), r, e.column, ps}
+		switch kind, bare := r.bare[e.column]; {
 		case e.column == "expected_outcome":
 		case in.text == "" || slices.Contains(ignored, e.column):
 			continue
@@ -94,7 +94,7 @@ func (c *Case) expectations(ignored []string, ps *problems) []expectation {
 // the first trial.
 func Expectations(ctx context.Context, c Case, result *dispatchtest.Result) error {
 	list := c.expects
-	if list == nil && c.Row != nil {
+	if list == nil && c.data() != nil {
 		problems := problems{}
 		list = c.expectations(nil, &problems)
 		if err := problems.err(); err != nil {
@@ -114,7 +114,7 @@ func allOf(list []expectation) Grader {
 }
 
 // unchecked returns the columns in which a row expects what the platform grades by a model.
-func (r *Row) unchecked() (columns []string) {
+func (r *row) unchecked() (columns []string) {
 	if r.cells["expected_outcome"] == completion { // an empty cell means it too
 		columns = append(columns, "expected_outcome")
 	}
@@ -159,7 +159,7 @@ func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) 
 	}
 	for i := range cases {
 		c := &cases[i]
-		if c.Row == nil {
+		if c.data() == nil {
 			continue
 		}
 		c.expects, c.ignored = c.expectations(ignored, &problems), ignored
@@ -268,7 +268,8 @@ func (o *Options) checks(cases []Case) *checks {
 	}
 	for i := range cases {
 		c := &cases[i]
-		if c.Row == nil {
+		r := c.data()
+		if r == nil {
 			continue
 		}
 		if known = known || c.expects != nil; o.skip(c) != "" {
@@ -285,10 +286,10 @@ func (o *Options) checks(cases []Case) *checks {
 				count(&s.Checked, e.column)
 			}
 		}
-		for _, column := range c.Row.unchecked() {
+		for _, column := range r.unchecked() {
 			count(&s.Not, column)
 		}
-		for column := range c.Row.Extra {
+		for column := range r.Extra {
 			if !slices.Contains(own, column) && !slices.Contains(c.ignored, column) {
 				unused[column] = true
 			}

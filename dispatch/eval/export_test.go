@@ -48,6 +48,7 @@ func Apply(from, to Trajectory) (result Trajectory, removed, added int) {
 
 // Views of what only reports contain.
 
+func (d *Dataset) RowsRead() []row                                   { return d.rows }
 func (e *Experiment) Stats() stats                                   { return e.stats() }
 func (e *Experiment) Results() []caseResult                          { return e.cases() }
 func (e *Experiment) PerCase() int                                   { return e.trialsPerCase() }

@@ -60,33 +60,32 @@ func (o *Options) fingerprint(cases []Case) fingerprint {
 
 // content returns a hash of what the case asks for.
 func (c *Case) content() string {
-	var row Row
-	if c.Row != nil {
-		row = c.Row.content()
+	var content row
+	if r := c.data(); r != nil {
+		content = r.content()
 	}
-	return digest([]any{row, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
+	return digest([]any{content, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
 }
 
 // tasks returns a hash of what the agent sees and where it works, whatever the rows expect.
 func tasks(cases []Case) string {
 	contents := make([]string, len(cases))
 	for i, c := range cases {
-		var row Row
-		if c.Row != nil {
-			r := c.Row
-			row = Row{User: r.User, Behavior: r.Behavior, State: r.State, FailureRules: r.FailureRules, Input: r.Input, Conversation: r.Conversation, Persona: r.Persona}
+		var content row
+		if r := c.data(); r != nil {
+			content = row{User: r.User, Behavior: r.Behavior, State: r.State, FailureRules: r.FailureRules, Input: r.Input, Conversation: r.Conversation, Persona: r.Persona}
 		}
-		contents[i] = c.ID + " " + digest([]any{row, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
+		contents[i] = c.ID + " " + digest([]any{content, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
 	}
 	slices.Sort(contents)
 	return digest(contents)
 }
 
 // content returns the row without its place in the file.
-func (r *Row) content() Row {
-	row := *r
-	row.Number, row.Line = 0, 0
-	return row
+func (r *row) content() row {
+	content := *r
+	content.Number, content.Line = 0, 0
+	return content
 }
 
 // base returns a hash of the world of the case.

@@ -58,11 +58,11 @@ func FuzzRead(f *testing.F) {
 		}
 		reader := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
 		records, err := reader.ReadAll()
-		if err != nil || len(records) != len(set.Rows)+1 || !slices.Equal(records[0], set.Columns) {
+		if err != nil || len(records) != set.Rows+1 || !slices.Equal(records[0], set.Columns) {
 			t.Fatalf("encoding/csv reads %q, error %v", records, err)
 		}
 		last := 1
-		for i, row := range set.Rows {
+		for i, row := range set.RowsRead() {
 			user := records[i+1][slices.Index(set.Columns, "user")]
 			if row.User != user && strings.TrimSpace(user) != "" || row.User == "" && row.Skip == "" && !slices.Contains(set.Columns, "scenario_ref") &&
 				!slices.Contains(set.Columns, "workspace_seed") && !slices.Contains(set.Columns, "setup_command") {
@@ -84,17 +84,17 @@ func checkLines(t *testing.T, data []byte, set *eval.Dataset) {
 			continue
 		}
 		var cells map[string]any
-		if err := json.Unmarshal(line, &cells); err != nil || row == len(set.Rows) {
+		if err := json.Unmarshal(line, &cells); err != nil || row == set.Rows {
 			t.Fatalf("line %d: %v", i+1, err)
 		}
-		got := set.Rows[row]
+		got := set.RowsRead()[row]
 		if text, is := cells["user"].(string); is && strings.TrimSpace(text) != "" && got.User != text || got.Number != i+1 || got.Line != i+1 {
 			t.Errorf("line %d: %+v", i+1, got)
 		}
 		row++
 	}
-	if row != len(set.Rows) {
-		t.Errorf("%d rows, want %d", len(set.Rows), row)
+	if row != set.Rows {
+		t.Errorf("%d rows, want %d", set.Rows, row)
 	}
 }
 

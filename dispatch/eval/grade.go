@@ -66,9 +66,9 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		c := byID[t.ID]
 		c.Trials = t.Case.Trials
 		c.Name, c.Group = t.Name, t.Group // they have no secrets
-		if c.Row != nil && t.Row != nil && !other {
-			row := *c.Row
-			row.cells, c.Row = t.Row.cells, &row
+		if r := c.data(); r != nil && t.row != nil && !other {
+			stored := *r
+			stored.cells, c.row = t.row.cells, &stored
 		}
 		t.Case, order[i] = &c, t
 	}

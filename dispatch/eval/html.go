@@ -325,7 +325,7 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *Comparison) htmlCa
 }
 
 // cells returns the cells of a row, a line each.
-func (p *htmlPage) cells(row *Row) string {
+func (p *htmlPage) cells(row *row) string {
 	if row == nil {
 		return ""
 	}

@@ -310,9 +310,9 @@ func shop10(n, version int) *eval.Experiment {
 	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
 	for i := range n {
-		c := &eval.Case{ID: fmt.Sprintf("row-%d", i), Name: fmt.Sprintf("row-%d: Order #%d", i, 1000+i), Row: &eval.Row{Number: i + 2, Extra: map[string]string{
+		c := &eval.Case{ID: fmt.Sprintf("row-%d", i), Name: fmt.Sprintf("row-%d: Order #%d", i, 1000+i), Columns: map[string]string{
 			"topic": []string{"plain", "angry", "other", "refund"}[i%4], "team": fmt.Sprintf("team %d", i%5), "says": fmt.Sprintf("$%d.50", i),
-		}}}
+		}}
 		for k := range 3 {
 			t := eval.Trial{Case: c, Number: k + 1, Verdict: eval.Passed, Took: time.Duration(i%97+k+1) * time.Millisecond, Result: result,
 				Scores: map[string]float64{"calls": 1, "cost": float64(i%7+version) / 100}}
@@ -439,7 +439,7 @@ func TestRowsOfThePage(t *testing.T) {
 		}
 		e.Trials = append(e.Trials, trial)
 	}
-	e.Trials[0].Row, e.SliceBy = &eval.Row{Extra: map[string]string{"id": "a", "name": "A", "team": " x ", "note": " "}}, []string{"topic"}
+	e.Trials[0].Columns, e.SliceBy = map[string]string{"id": "a", "name": "A", "team": " x ", "note": " "}, []string{"topic"}
 	page = written(t, e)
 	if !strings.Contains(page, "<span class=\"cells\">team:\tx</span>") {
 		t.Error("the row does not show its cells, without those that are empty or in its title")
@@ -496,7 +496,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"final_response":"yes","metadata":{"model":"small`+acts+`","total_input_tokens":10,"total_output_tokens":1}}`)
 	})
-	c := eval.Case{ID: "a" + acts, Row: &eval.Row{Number: 2, ExpectedOutcome: "refusal" + acts}, Task: dispatchtest.Task{Instruction: strings.Repeat("long ", 100)}}
+	c := eval.Case{ID: "a" + acts, Columns: map[string]string{"expected_outcome": "refusal" + acts}, Task: dispatchtest.Task{Instruction: strings.Repeat("long ", 100)}}
 	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, eval.Options{
 		Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
 			c.Score("charm"+acts, 0.5)
@@ -587,11 +587,11 @@ func TestPartsOfThePage(t *testing.T) {
 	of := func(cases int, values ...int) *eval.Experiment {
 		e := &eval.Experiment{}
 		for i := range cases {
-			row := &eval.Row{Extra: map[string]string{}}
+			columns := map[string]string{}
 			for k, n := range values {
-				row.Extra[fmt.Sprintf("c%02d", k)] = fmt.Sprintf("v%02d", i%n)
+				columns[fmt.Sprintf("c%02d", k)] = fmt.Sprintf("v%02d", i%n)
 			}
-			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: fmt.Sprint(i), Row: row}, Number: 1, Verdict: eval.Passed})
+			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: fmt.Sprint(i), Columns: columns}, Number: 1, Verdict: eval.Passed})
 		}
 		return e
 	}
@@ -644,8 +644,8 @@ func TestLinksOfTheColumns(t *testing.T) {
 	e := shop10(40, 1)
 	e.SliceBy = []string{"expected_outcome", "name", "Outcome"}
 	for i := range e.Trials {
-		row := e.Trials[i].Row
-		row.ExpectedOutcome, row.Extra["name"] = []string{"refusal", "resolution"}[row.Number%2], fmt.Sprintf("order\n\u202e %d", row.Number%3)
+		row, n := e.Trials[i].Columns, i/3
+		row["expected_outcome"], row["name"] = []string{"refusal", "resolution"}[n%2], fmt.Sprintf("order\n\u202e %d", n%3)
 	}
 	page := written(t, e)
 	lines := map[string]bool{}
@@ -670,8 +670,8 @@ func TestLinksOfTheColumns(t *testing.T) {
 func TestLinksOfColumnsThatReadAlike(t *testing.T) {
 	e := shop10(8, 1)
 	for i := range e.Trials {
-		row := e.Trials[i].Row
-		row.Extra = map[string]string{"a": []string{"⟨U+202E⟩b: c", "d"}[row.Number%2], "a:\n\u202eb": []string{"d", "c"}[row.Number/2%2]}
+		n := i / 3
+		e.Trials[i].Columns = map[string]string{"a": []string{"⟨U+202E⟩b: c", "d"}[n%2], "a:\n\u202eb": []string{"d", "c"}[n/2%2]}
 	}
 	page := written(t, e)
 	cells := map[string]int{}
@@ -721,7 +721,7 @@ func TestCellsHaveNoSecrets(t *testing.T) {
 	cases := casesOf(t, "user,cut,kind,group\n"+"say "+secret+","+strings.Repeat("x", 190)+secret+" and more,key "+secret+",of "+secret+"\nsay b,short,b,\n", dispatchtest.Task{})
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	grade := func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
-		if c.Row.Extra["kind"] == "key "+secret {
+		if c.Columns["kind"] == "key "+secret {
 			return fmt.Errorf("not %s", r.FinalResponse)
 		}
 		return nil

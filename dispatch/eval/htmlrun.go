@@ -64,7 +64,7 @@ type htmlMismatch struct {
 // fill prepares the row and the trials of a case: those that are shown in full, and the first others
 // that did not pass.
 func (p *htmlPage) fill(c *htmlCase) error {
-	c.Cells = p.cells(c.trials[0].Row)
+	c.Cells = p.cells(c.trials[0].data())
 	others, more, left := map[Verdict]int{}, []string(nil), maxListed
 	for i := range c.trials {
 		t := &c.trials[i]

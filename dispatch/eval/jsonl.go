@@ -63,7 +63,7 @@ func (d *reader) readLines() {
 		if line.bad != "" {
 			d.problem(invalidRow, -1, "%s", line.bad)
 		} else {
-			d.set.Rows = append(d.set.Rows, d.readRow(append(line.cells, slices.Repeat([]string{""}, len(columns)-len(line.cells))...)))
+			d.set.rows = append(d.set.rows, d.readRow(append(line.cells, slices.Repeat([]string{""}, len(columns)-len(line.cells))...)))
 		}
 	}
 }

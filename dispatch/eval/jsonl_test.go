@@ -19,7 +19,7 @@ func TestReadJSONLines(t *testing.T) {
 		"\uFEFF" + `{"id":"b","user":"Talk,\nplease.","note":true,"max_turns":2,"turn_mode":"model_as_user","scripted_user_turns":["more"],"simulator_mode":"scripted"}`
 	want, got := readDataset(t, csv), readDataset(t, lines)
 	if !slices.Equal(got.Columns, []string{"user", "id", "state", "note", "max_turns", "turn_mode", "scripted_user_turns", "simulator_mode"}) ||
-		len(got.Rows) != 2 || got.Rows[0].Number != 1 || got.Rows[1].Number != 3 || got.Rows[1].Line != 3 {
+		got.Rows != 2 || got.RowsRead()[0].Number != 1 || got.RowsRead()[1].Number != 3 || got.RowsRead()[1].Line != 3 {
 		t.Fatalf("%q, %+v", got.Columns, got.Rows)
 	}
 	var prints []string
@@ -31,9 +31,9 @@ func TestReadJSONLines(t *testing.T) {
 		prints = append(prints, run(t, obedient, cases, nil).Fingerprint().Dataset)
 	}
 	if prints[0] != prints[1] {
-		for i := range got.Rows {
-			a, _ := rawjson.Encode(want.Rows[i])
-			b, _ := rawjson.Encode(got.Rows[i])
+		for i := range got.RowsRead() {
+			a, _ := rawjson.Encode(want.RowsRead()[i])
+			b, _ := rawjson.Encode(got.RowsRead()[i])
 			t.Errorf("%s\n%s", a, b)
 		}
 	}

@@ -89,10 +89,7 @@ func (j Judge) prompt(c Case, result *dispatchtest.Result) (string, error) {
 		Turns    []turn         `json:"turns"`
 		Calls    Trajectory     `json:"calls"`
 		Changes  ledger.Changes `json:"changes"`
-	}{Calls: TrajectoryOf(result), Changes: result.Changes}
-	if c.Row != nil {
-		run.Expected = c.Row.ExpectedOutcome
-	}
+	}{Expected: c.Cell("expected_outcome"), Calls: TrajectoryOf(result), Changes: result.Changes}
 	for _, t := range result.Turns {
 		run.Turns = append(run.Turns, turn{t.Instruction, t.FinalResponse})
 	}
@@ -194,10 +191,11 @@ func (e *Experiment) Agreement(score, column string) (share, kappa Figure, diffe
 
 // verdictOf reads the verdict of a person.
 func verdictOf(c *Case, column string) (passes, known bool, err error) {
-	if c.Row == nil {
+	r := c.data()
+	if r == nil {
 		return false, false, nil
 	}
-	cell := c.Row.sliced(column)
+	cell := r.sliced(column)
 	switch strings.ToLower(strings.TrimSpace(cell)) {
 	case "":
 		return false, false, nil

@@ -205,7 +205,7 @@ func TestAgreement(t *testing.T) {
 		}
 	}
 	e := scripted(".")
-	e.Trials[0].Row = &eval.Row{Extra: map[string]string{"human": "maybe"}}
+	e.Trials[0].Columns = map[string]string{"human": "maybe"}
 	if _, _, _, err := e.Agreement("good", "human"); err == nil || err.Error() != `eval: case "c1", column human: "maybe" is neither pass nor fail` {
 		t.Error(err)
 	}

@@ -87,7 +87,7 @@ func TestResultsFileIsWatched(t *testing.T) {
 		for _, during := range []string{"a", "c"} {
 			file := filepath.Join(t.TempDir(), "results.jsonl")
 			e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{ResultsFile: file, Parallel: 1, OnTrial: func(trial eval.Trial) {
-				if trial.Row.User == during {
+				if trial.Task.Instruction == during {
 					if err := tt.do(file); err != nil {
 						t.Error(err)
 					}

@@ -49,7 +49,7 @@ func (d *reader) read(r io.Reader) {
 		if !ok {
 			break
 		}
-		if len(d.set.Rows) == d.limits.rows {
+		if len(d.set.rows) == d.limits.rows {
 			d.whole(tooLarge, "the file has more than %d rows", d.limits.rows)
 			return
 		}
@@ -57,9 +57,9 @@ func (d *reader) read(r io.Reader) {
 			d.problem(invalidRow, -1, "%s: were two files put together? Each row has the columns of the first line", why)
 			continue
 		}
-		d.set.Rows = append(d.set.Rows, d.readRow(record))
+		d.set.rows = append(d.set.rows, d.readRow(record))
 	}
-	if len(d.set.Rows) == 0 && len(d.problems.Found) == 0 {
+	if len(d.set.rows) == 0 && len(d.problems.Found) == 0 {
 		d.whole(invalidRow, "the file has a header and no rows")
 	}
 }

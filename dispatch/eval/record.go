@@ -118,8 +118,8 @@ func (t *Trial) known(secrets *redact.Set) record {
 	for key, answer := range r.Judged {
 		r.Judged[key] = secrets.Redact(answer)
 	}
-	if t.Row != nil {
-		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.shown(nil)
+	if row := t.data(); row != nil {
+		r.Row, r.Line, r.Expected, r.Columns = row.Number, row.Line, row.ExpectedOutcome, row.shown(nil)
 	}
 	return r
 }
@@ -279,7 +279,7 @@ func (r *record) trial(c *Case, at span) Trial {
 	if c == nil {
 		c = &Case{ID: r.ID, Name: r.Name, Group: r.Group}
 		if r.Row > 0 || len(r.Columns) > 0 { // a row of the caller's may have no number
-			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
+			c.row = &row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
 		}
 	}
 	return Trial{

@@ -53,7 +53,7 @@ func reported(t *testing.T) *eval.Experiment {
 	set, err := eval.Run(ctx, dispatchtest.Target{Agent: agent}, cases, &eval.Options{
 		Parallel: 1,
 		Grader: func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
-			if c.Row != nil && strings.HasPrefix(c.Row.User, "shout <") {
+			if strings.HasPrefix(c.Task.Instruction, "shout <") {
 				return errors.New("it said\n" + r.FinalResponse)
 			}
 			return nil

@@ -425,13 +425,13 @@ func TestGrade(t *testing.T) {
 	opts.ResultsFile, opts.GraderVersion, opts.Parallel = filepath.Join(dir, "strict.jsonl"), "2", 3
 	opts.Grader = func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
 		switch {
-		case c.Row.User == "call refund" && string(r.State.Entities["order"]["4521"]) != `{"status":"refunded","total":1.50}`:
+		case c.Task.Instruction == "call refund" && string(r.State.Entities["order"]["4521"]) != `{"status":"refunded","total":1.50}`:
 			return fmt.Errorf("the state is %s", r.State.Entities)
-		case c.Row.User == "call get_order" && (len(r.Calls) != 1 || r.Calls[0].Order == 0):
+		case c.Task.Instruction == "call get_order" && (len(r.Calls) != 1 || r.Calls[0].Order == 0):
 			return errors.New("the calls are lost")
-		case c.Row.ExpectedOutcome == "refusal":
+		case c.Cell("expected_outcome") == "refusal":
 			panic("no")
-		case c.Row.User == "both":
+		case c.Task.Instruction == "both":
 			runtime.Goexit()
 		}
 		return nil
@@ -466,7 +466,7 @@ func TestGraderThatLeaves(t *testing.T) {
 	dir := t.TempDir()
 	cases := casesOf(t, csvOf("leave", "stay"), dispatchtest.Task{})
 	opts := eval.Options{Trials: 2, FirstFailure: true, ResultsFile: filepath.Join(dir, "run.jsonl"), Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
-		if c.Row.User == "leave" {
+		if c.Task.Instruction == "leave" {
 			runtime.Goexit()
 		}
 		return nil
@@ -510,7 +510,7 @@ func TestGradeOfARowOfTheCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := []eval.Case{{ID: "a", Row: &eval.Row{Extra: map[string]string{"key": "the " + secret}}, Task: dispatchtest.Task{Instruction: "say"}}}
+	cases := []eval.Case{{ID: "a", Columns: map[string]string{"key": "the " + secret}, Task: dispatchtest.Task{Instruction: "say"}}}
 	file, again := filepath.Join(t.TempDir(), "results.jsonl"), filepath.Join(t.TempDir(), "again.jsonl")
 	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}
 	if _, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: file}); err != nil {
@@ -523,7 +523,7 @@ func TestGradeOfARowOfTheCaller(t *testing.T) {
 	if text := string(read(t, again)) + reports(t, e) + reports(t, load(t, file)); strings.Contains(text, secret) || strings.Count(text, "the [redacted]") < 3 {
 		t.Errorf("the secret is written, or not said to be hidden:\n%s", text)
 	}
-	if cases[0].Row.Extra["key"] != "the "+secret {
+	if cases[0].Columns["key"] != "the "+secret {
 		t.Error("the caller's row has changed")
 	}
 }

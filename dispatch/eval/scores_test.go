@@ -53,7 +53,7 @@ func spenderCases(t *testing.T, csv string) []eval.Case {
 
 // polite records a score that depends on the row.
 func polite(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
-	c.Score("polite", float64(len(c.Row.User))/10)
+	c.Score("polite", float64(len(c.Task.Instruction))/10)
 	return nil
 }
 
@@ -415,7 +415,7 @@ func TestSlices(t *testing.T) {
 	}
 	many := scripted(slices.Repeat([]string{"."}, 50)...)
 	for i := range many.Trials {
-		many.Trials[i].Row = &eval.Row{Extra: map[string]string{"n": fmt.Sprint(i)}}
+		many.Trials[i].Columns = map[string]string{"n": fmt.Sprint(i)}
 	}
 	many.SliceBy = []string{"n"}
 	if text := reports(t, many); !strings.Contains(text, "\nand 30 more\n50 values: ") {

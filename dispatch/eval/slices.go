@@ -22,7 +22,7 @@ func (e *Experiment) slices(column string) []slice {
 	at, sizes := map[string]int{}, map[string]int{}
 	for _, trials := range caseTrials(e.Trials) {
 		value := ""
-		if row := trials[0].Row; row != nil {
+		if row := trials[0].data(); row != nil {
 			value = row.sliced(column)
 		}
 		i, known := at[value]
@@ -53,7 +53,7 @@ var notSliced = []string{"user", "behavior", "state", "failure_rules", "current_
 
 // cell returns the text of the row's cell in a column, without space around it. The cells of the columns without
 // slices are "".
-func (r *Row) cell(column string) string {
+func (r *row) cell(column string) string {
 	if column == "expected_outcome" {
 		return r.ExpectedOutcome
 	}
@@ -64,7 +64,7 @@ func (r *Row) cell(column string) string {
 }
 
 // sliced returns the value of a column for a slice.
-func (r *Row) sliced(column string) string {
+func (r *row) sliced(column string) string {
 	if value := r.cell(column); len(value) <= maxSliced {
 		return value
 	}
@@ -73,7 +73,7 @@ func (r *Row) sliced(column string) string {
 
 // shown returns the beginnings of the row's cells, without secrets. Cells are cut last: half of a secret
 // would not be found.
-func (r *Row) shown(secrets *redact.Set) map[string]string {
+func (r *row) shown(secrets *redact.Set) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, r.Extra)
 	maps.Copy(all, r.cells)
@@ -89,11 +89,12 @@ func (r *Row) shown(secrets *redact.Set) map[string]string {
 // hide removes secrets from what reports show of the case. The caller's row stays as it is.
 func (c *Case) hide(secrets *redact.Set) {
 	c.Name, c.Group = secrets.Redact(c.Name), secrets.Redact(c.Group)
-	if c.Row == nil || maps.Equal(c.Row.shown(nil), c.Row.shown(secrets)) {
+	r := c.data()
+	if r == nil || maps.Equal(r.shown(nil), r.shown(secrets)) {
 		return
 	}
-	row := *c.Row
-	row.cells, c.Row = row.shown(secrets), &row
+	hidden := *r
+	hidden.cells, c.row = r.shown(secrets), &hidden
 }
 
 // columns returns SliceBy, and the other columns with few values: at most 20, and at most one for two
@@ -102,11 +103,12 @@ func (e *Experiment) columns() []string {
 	cases, values := 0, map[string]map[string]bool{}
 	for _, trials := range caseTrials(e.Trials) {
 		cases++
-		if trials[0].Row == nil {
+		row := trials[0].data()
+		if row == nil {
 			continue
 		}
-		for column := range trials[0].Row.shown(nil) {
-			value := trials[0].Row.sliced(column)
+		for column := range row.shown(nil) {
+			value := row.sliced(column)
 			if values[column] == nil {
 				values[column] = map[string]bool{}
 			}

@@ -160,7 +160,7 @@ func TestTrajectoryGrader(t *testing.T) {
 		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1"), "get_ordre": proxytest.Canned("2")},
 	}})
 	grade := eval.Match{Mode: "superset"}.Grader(func(c eval.Case) (eval.Trajectory, error) {
-		return eval.ParseTrajectory([]byte(c.Row.Extra["calls"]))
+		return eval.ParseTrajectory([]byte(c.Columns["calls"]))
 	})
 	e := run(t, obedient, cases, &eval.Options{Grader: grade})
 	if got := ended(e); got != ". . x x" || !strings.Contains(e.Trials[3].Reason, "the member tool is missing") {

@@ -17,11 +17,11 @@ import (
 // nothing more to say, it returns [dispatchtest.ErrDone], or an error that wraps it and gives the
 // reason. It returns when ctx ends.
 //
-// t is the trial that runs. t.Row.Persona is who the user is, and t.Row.User is what the user wants and
-// has said first. The other columns of the row are for the User too. turns are the turns so far:
-// Instruction is what the user said and FinalResponse what the agent answered. There are none if the case
-// has no instruction: then the User begins the session. The User is asked after the last turn too,
-// and must then end the session.
+// t is the trial that runs. t.Cell("user_simulator_persona") is who the user is, and t.Task.Instruction
+// is what the user wants and has said first. The other columns of the row are for the User too. turns are
+// the turns so far: Instruction is what the user said and FinalResponse what the agent answered. There are
+// none if the case has no instruction: then the User begins the session. The User is asked after the last
+// turn too, and must then end the session.
 //
 // A User fails if it returns another error or no text, if it panics, if it takes longer than
 // a minute for a message, and if it goes on after the last turn that the session allows. The trial has then
@@ -45,18 +45,20 @@ const (
 
 // skip returns why the case cannot run, or "".
 func (o *Options) skip(c *Case) string {
-	if c.Row == nil {
+	r := c.data()
+	if r == nil {
 		return ""
 	}
-	if c.Row.Persona != "" && o.User == nil {
-		return cmp.Or(c.Row.Skip, needsUser)
+	if r.Persona != "" && o.User == nil {
+		return cmp.Or(r.Skip, needsUser)
 	}
-	return c.Row.Skip
+	return r.Skip
 }
 
 // played reports whether something other than a script writes the user's turns of the case.
 func (o *Options) played(c *Case) bool {
-	return o.User != nil && c.Row != nil && c.Row.Skip == "" && c.Row.Persona != "" ||
+	r := c.data()
+	return o.User != nil && r != nil && r.Skip == "" && r.Persona != "" ||
 		c.Task.Conversation != nil && c.Task.Conversation.User != nil
 }
 

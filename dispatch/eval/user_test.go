@@ -47,7 +47,7 @@ Refund #4521.,,,,,
 // helpful answers the clerk's question and is done after that.
 func helpful(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
 	if last := turns[len(turns)-1]; strings.Contains(last.FinalResponse, "refunded") {
-		return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Row.Persona)
+		return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Cell("user_simulator_persona"))
 	}
 	return "It is #4521.", nil
 }
@@ -73,7 +73,7 @@ func TestUser(t *testing.T) {
 		"agent: the final response contains the termination keyword", "",
 	} {
 		r, turns := e.Trials[i].Result, map[bool]int{true: 2, false: 1}[i < 3]
-		if r.Ended != want || len(r.Turns) != turns || r.Turns[0].Instruction != cases[i].Row.User {
+		if r.Ended != want || len(r.Turns) != turns || r.Turns[0].Instruction != cases[i].Task.Instruction {
 			t.Errorf("row %d: %q after %d turns", i+2, r.Ended, len(r.Turns))
 		}
 		if stateful := !bytes.Contains(r.Dispatch.Request, []byte(`"messages"`)); i < 3 && stateful != (i == 1) {
@@ -213,7 +213,7 @@ func TestSeedOfTheUser(t *testing.T) {
 			dispatchtest.Task{World: proxytest.World{Seed: seed}})
 		user := func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
 			drawn := rand.New(rand.NewPCG(t.Seed(), 0)).Uint64()
-			return "", fmt.Errorf("%w: %s %d %d", dispatchtest.ErrDone, t.Row.Persona, t.Number, drawn)
+			return "", fmt.Errorf("%w: %s %d %d", dispatchtest.ErrDone, t.Cell("user_simulator_persona"), t.Number, drawn)
 		}
 		e := run(t, clerk, cases, &eval.Options{Trials: 3, Parallel: parallel, User: user})
 		for _, trial := range e.Trials {
@@ -358,7 +358,7 @@ func TestUserOfACase(t *testing.T) {
 			{ID: "done", Task: talk(func() (string, error) { return "", dispatchtest.ErrDone })},
 			{ID: "panics", Task: talk(func() (string, error) { panic("no") })},
 			{ID: "goes on", Task: talk(func() (string, error) { return "and?", nil })},
-			{ID: "by hand", Row: &eval.Row{Persona: "a clerk"}, Task: dispatchtest.Task{Conversation: &dispatchtest.Conversation{MaxTurns: 4}}},
+			{ID: "by hand", Columns: map[string]string{"user_simulator_persona": "a clerk"}, Task: dispatchtest.Task{Conversation: &dispatchtest.Conversation{MaxTurns: 4}}},
 		}
 	}
 	cases := byHand()

@@ -151,7 +151,7 @@ func (w work) seat() {
 	}
 	c, number, talk := *w.Case, w.Number, w.talk() // without the talk
 	say := talk.User
-	if c.Row != nil && c.Row.Persona != "" && w.opts.User != nil {
+	if r := c.data(); r != nil && r.Persona != "" && w.opts.User != nil {
 		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
 			return w.opts.User(ctx, Trial{Case: &c, Number: number}, turns)
 		}

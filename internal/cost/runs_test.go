@@ -291,7 +291,7 @@ func evaluated(n int) func() {
 func tried(cases, trials int) *eval.Experiment {
 	e := &eval.Experiment{SliceBy: []string{"own"}}
 	for i := range cases {
-		c := &eval.Case{ID: fmt.Sprint("case ", i), Row: &eval.Row{Extra: map[string]string{"own": fmt.Sprint(i)}}}
+		c := &eval.Case{ID: fmt.Sprint("case ", i), Columns: map[string]string{"own": fmt.Sprint(i)}}
 		for k := range trials {
 			e.Trials = append(e.Trials, eval.Trial{Case: c, Number: k + 1, Verdict: eval.Passed, Scores: map[string]float64{"s": 1, "calls": 2}})
 		}

@@ -63,7 +63,7 @@ func checkDataset(rows []byte) doctor.Finding {
 	set, err := eval.Read(bytes.NewReader(rows))
 	bad, ok := errors.AsType[*eval.Error](err)
 	if !ok {
-		found.Status, found.Seen = doctor.StatusOK, text.Plural(len(set.Rows), "row")+", columns "+strings.Join(set.Columns, ", ")
+		found.Status, found.Seen = doctor.StatusOK, text.Plural(set.Rows, "row")+", columns "+strings.Join(set.Columns, ", ")
 		return found
 	}
 	found.Status, found.Seen = doctor.StatusFailed, "the platform would reject the dataset, or read a column as another one"

@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
-	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -80,8 +80,9 @@ func (o *options) cases() ([]eval.Case, error) {
 		return nil, errNothingExpected
 	}
 	for i := range cases {
-		if c := &cases[i]; o.stateAsInput && c.Row.State != nil && c.Row.Input == nil {
-			c.Task.Input = c.Row.State
+		c := &cases[i]
+		if state := c.Cell("state"); o.stateAsInput && state != "" && c.Task.Input == nil {
+			c.Task.Input = json.RawMessage(state)
 		}
 	}
 	return cases, nil
@@ -111,7 +112,7 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 		}
 		var values []string
 		cases = slices.DeleteFunc(cases, func(c eval.Case) bool {
-			cell := hook.Of[func(string) string](c.Row)(column)
+			cell := c.Cell(column)
 			if !slices.Contains(values, cell) {
 				values = append(values, cell)
 			}

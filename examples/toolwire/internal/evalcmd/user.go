@@ -62,7 +62,7 @@ func (o *options) playUser(running *sync.RWMutex) (eval.User, error) {
 		}
 		defer running.RUnlock()
 		in := userInput{
-			Persona: t.Row.Persona, Columns: t.Row.Extra, Case: t.ID,
+			Persona: t.Cell("user_simulator_persona"), Columns: t.Columns, Case: t.ID,
 			Trial: t.Number, Seed: t.Seed() >> 11, Turns: []userTurn{},
 		}
 		for _, turn := range turns {

@@ -139,7 +139,7 @@ Where is order #77?,{},no order
 	}
 	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: scripted(t, model)}, cases, &eval.Options{
 		Grader: func(_ context.Context, c eval.Case, got *dispatchtest.Result) error {
-			if want := c.Row.Extra["says"]; !strings.Contains(got.FinalResponse, want) {
+			if want := c.Columns["says"]; !strings.Contains(got.FinalResponse, want) {
 				return fmt.Errorf("it says %q, want %q", got.FinalResponse, want)
 			}
 			return nil
