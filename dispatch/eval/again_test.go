@@ -167,6 +167,11 @@ func TestReportsRepeat(t *testing.T) {
 			t.Errorf("experiment %d: %s", i, page)
 		}
 	}
+	// The command of the run that completes a file stands before the command in it.
+	later, err := eval.Run(t.Context(), target, cases, eval.Options{ResultsFile: file}.Repeating("later -case $CASE"))
+	if err != nil || !strings.Contains(reports(t, later), "run the first again: $ later -case 'it'") {
+		t.Errorf("%v\n%s", err, reports(t, later))
+	}
 	// The command of an older file has no place for the case.
 	write(t, file, bytes.Replace(read(t, file), []byte("check -case $CASE"), []byte("check"), 1))
 	if text := reports(t, load(t, file)); !strings.Contains(text, `"repeat": "check -token [redacted] -case 'b'"`) {

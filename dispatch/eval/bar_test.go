@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,52 @@ func TestBar(t *testing.T) {
 		if got, reason := e.Bar(); got != eval.Undecided || reason != name {
 			t.Errorf("%s: %s %q", name, got, reason)
 		}
+	}
+}
+
+// The decision of a comparison is that of all gates and of the bar, and the text of each comparison names what it is about.
+func TestOneDecision(t *testing.T) {
+	same := func() *eval.Experiment {
+		e := scripted(append(repeated(79, "."), "x")...)
+		for i := range e.Trials {
+			e.Trials[i].Scores = map[string]float64{"polite": 0.5}
+		}
+		return e
+	}
+	for name, tt := range map[string]struct {
+		margins map[string]float64
+		min     float64
+		want    eval.Verdict
+		gates   []string
+	}{
+		"none":                         {nil, 0, "", nil},
+		"the bar alone":                {nil, 0.9, eval.Passed, nil},
+		"both pass":                    {map[string]float64{"": 0.1, "polite": 0.1}, 0.9, eval.Passed, []string{"margin 10 points: passed", "polite, margin 0.1: passed"}},
+		"the bar fails":                {map[string]float64{"": 0.1}, 1, eval.Failed, []string{"margin 10 points: passed"}},
+		"the bar is undecided":         {map[string]float64{"": 0.1}, 0.98, eval.Undecided, []string{"margin 10 points: passed"}},
+		"a gate is undecided":          {map[string]float64{"": 0}, 0.9, eval.Undecided, []string{"margin 0 points: undecided: the interval contains the margin: run more cases"}},
+		"a score of the baseline only": {map[string]float64{"polite": 0.1, "kind": 0.1}, 0.9, eval.Failed, []string{"kind, margin 0.1: failed: the score kind is not known in any case of both experiments", "polite, margin 0.1: passed"}},
+	} {
+		before, after := same(), same()
+		before.Trials[0].Scores["kind"] = 1
+		if after.GateBy, after.MinRate = tt.margins, tt.min; tt.min == 1 {
+			after.ByPoint(true)
+		}
+		c := compare(t, before, after)
+		var gates []string
+		for _, g := range c.Gates {
+			gates = append(gates, g.String())
+		}
+		if c.Gate != tt.want || !slices.Equal(gates, tt.gates) {
+			t.Errorf("%s: %q, %q", name, c.Gate, gates)
+		}
+	}
+	c := compare(t, same(), same())
+	if got := compared(c, "scores")[0].String(); got != "polite: 0.5 to 0.5: 0 [-0.0472, 0.0472]" {
+		t.Error(got)
+	}
+	if got := compared(c, "cases")[0].String(); got != "0 [-79.3, +79.3] points in 1 trial" {
+		t.Error(got)
 	}
 }
 

@@ -23,7 +23,8 @@ type Comparisons struct {
 	Reason  string
 
 	// Gates are the decisions about the margins in the candidate's GateBy, the rate first. Gate is [Failed] if one
-	// of them failed, or else [Undecided] if one is undecided, or else [Passed]. It is "" if there are none.
+	// of them or the candidate's [Experiment.Bar] failed, or else [Undecided] if one is undecided, or else
+	// [Passed]. It is "" if there are none.
 	Gate  Verdict
 	Gates []Comparison
 
@@ -145,6 +146,9 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 			s, _ = compareScore(baseline, candidate, name, limit)
 		}
 		c.bounded = append(c.bounded, s)
+	}
+	if candidate.MinRate > 0 {
+		c.Gate, _ = candidate.Bar()
 	}
 	for _, score := range slices.Sorted(maps.Keys(candidate.GateBy)) { // "" is the first
 		g := c.gate(score, candidate.GateBy[score])
@@ -526,9 +530,18 @@ func (c *Comparisons) deciding(margin float64) int {
 	return times * len(differences)
 }
 
-// String returns the comparison of two rates as one line.
+// String returns the comparison as one line: of a gate what it asks for and its verdict, of scores both means and
+// the difference, and of rates the difference.
 func (c Comparison) String() string {
 	d := c.Difference
+	switch {
+	case slices.Contains([]Verdict{Passed, Failed, Undecided}, c.Verdict):
+		return c.bar() + ": " + c.decision()
+	case d.unit != unitShare:
+		return d.Name + ": " + c.scores()
+	case c.detectable == 0: // of one case
+		return d.difference() + " points in " + text.Plural(d.Trials, "trial")
+	}
 	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these%s", d.changed(), d.about(), c.P, d.interval(signed)) + c.size()
 }
 

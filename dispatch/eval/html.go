@@ -279,13 +279,12 @@ func (p *htmlPage) link(t *Trial) string {
 func (p *htmlPage) addFacts() {
 	own, changes := p.Experiment.facts(), []fact(nil)
 	if p.Comparison != nil {
-		changes = p.Comparison.facts()
+		changes, p.Decision = p.Comparison.facts(), p.Comparison.Gate
+	} else if p.MinRate > 0 {
+		p.Decision, _ = p.Bar()
 	}
 	for i, f := range slices.Concat(changes, own) {
 		line := p.line(f.String())
-		if f.Property == "gate" || f.Property == "min_rate" {
-			p.Decision = worst(p.Decision, f.Change)
-		}
 		switch {
 		case f.Property == "conclusion":
 			p.Conclusion = p.line(f.Text)

@@ -48,7 +48,10 @@ func TestBadJSONLines(t *testing.T) {
 	}{
 		{"an array", "[\n{\"user\":\"a\"}]", "unreadable", []string{"the file is a JSON array: write JSON Lines, one object per line, or CSV"}},
 		{"TOML", "# rows\n[[rows]]\nuser = \"a\"\n", "unreadable", []string{"the file seems to be TOML: write JSON Lines, one object per line, or CSV"}},
-		{"TOML", "[rows.one]\nuser = \"a\"\n", "unreadable", []string{"the file seems to be TOML: "}},
+		{"TOML", "[rows.one] # the first\nuser = \"a\"\n", "unreadable", []string{"the file seems to be TOML: "}},
+		{"Python", "[{'user': 'a'}, {'user': 'b'}]\n", "unreadable", []string{"the file seems to be in another language than JSON, such as Python: write JSON Lines, one object per line, or CSV"}},
+		{"Python", "['user', 'says']\n", "unreadable", []string{"the file seems to be in another language than JSON, such as Python: "}},
+		{"Python", "[\n  {'user': None},\n]\n", "unreadable", []string{"the file seems to be in another language than JSON, such as Python: "}},
 		{"an array with a fault", "[\n{\"user\":\"a\",}]", "unreadable", []string{"the file is a JSON array: "}},
 		{"an object in several lines", "{\n\"user\":\"a\"\n}\n", "unreadable", []string{"an object takes several lines: write JSON Lines, each object on one line, or CSV"}},
 		{"no user", `{"id":"a"}`, "invalid_header", []string{"the member user is missing in all lines"}},

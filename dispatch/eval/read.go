@@ -94,7 +94,11 @@ func (d *reader) readText(r io.Reader) bool {
 	case len(first) == 0:
 		d.whole(unreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
 	case first[0] == '[' && rawjson.IsForeign(uncommented(d.data)):
-		d.whole(unreadable, "the file seems to be TOML: write JSON Lines, one object per line, or CSV")
+		language := "in another language than JSON, such as Python"
+		if toml.Match(first) {
+			language = "TOML"
+		}
+		d.whole(unreadable, "the file seems to be %s: write JSON Lines, one object per line, or CSV", language)
 	case first[0] == '[':
 		d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV; jq -c '.[]' does it%s", membersOf(d.data))
 	case string(first) == "{":
@@ -135,6 +139,9 @@ var binaryFormats = [][2]string{
 	{"ARROW1", "in Arrow: write its rows as JSON Lines or CSV"},
 	{"SQLite ", "a database of SQLite: write its rows as JSON Lines or CSV"},
 }
+
+// toml is a line that begins a table of TOML. A list of another language contains commas, braces or colons, or goes on.
+var toml = regexp.MustCompile(`^\[\[?[^][{},:]+\]\]?\s*(#.*)?$`)
 
 // yaml is a first line of YAML that is not a header of CSV.
 var yaml = regexp.MustCompile(`^(---$|- |[A-Za-z_]+:( [^,]*)?$)`)

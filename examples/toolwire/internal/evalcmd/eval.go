@@ -122,6 +122,7 @@ type options struct {
 	minRate                     float64
 	minRatePoint                bool
 	pricesFile                  string
+	priced                      bool             // the file could be read
 	slices                      commandline.List // columns
 }
 
@@ -275,14 +276,8 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.GraderVersion = graderVersion; o.Ungraded {
 		o.GraderVersion = ""
 	}
-	if err := o.readPrices(); err != nil {
-		return nil, err
-	}
-	if err := o.checkBars(); err != nil {
-		return nil, err
-	}
 	o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases)) // for a gate on seconds
-	if err := errors.Join(o.checkGate(), o.checkMeasures(), o.checkLimits(o.TrialBudget)); err != nil {
+	if err := errors.Join(o.checkFlags(), o.checkMeasures(), o.checkLimits(o.TrialBudget)); err != nil {
 		return nil, err
 	}
 	plan, err := o.Plan(cases, o.before)

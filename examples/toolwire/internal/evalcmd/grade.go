@@ -39,15 +39,18 @@ func grade(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // again grades the files and reports.
 func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (*eval.Experiment, error) {
-	if err := errors.Join(o.readPrices(), o.checkBars()); err != nil {
-		return nil, err
-	}
+	wrong := o.checkFlags()
 	files, err := inFolders(files)
-	if err != nil {
-		return nil, err
+	if err == nil && len(files) == 0 {
+		err = errors.New("grade needs at least one file of results")
 	}
-	if len(files) == 0 {
-		return nil, errors.New("grade needs at least one file of results")
+	if len(o.bounds) > 0 && wrong != nil && err == nil {
+		if stored, err := eval.Load(files...); err == nil {
+			wrong = errors.Join(wrong, o.checkScores("the files", stored))
+		}
+	}
+	if err := errors.Join(wrong, err); err != nil {
+		return nil, err
 	}
 	cases, err := o.cases()
 	if err != nil {
@@ -55,9 +58,6 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 	}
 	if o.GraderVersion = graderVersion; o.Ungraded {
 		o.GraderVersion = ""
-	}
-	if err := o.checkGate(); err != nil {
-		return nil, err
 	}
 	reports, err := o.openReports(files...)
 	if err != nil {

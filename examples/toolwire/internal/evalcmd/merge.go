@@ -29,6 +29,9 @@ const (
 	statusRegressed = 5 // undecided, and the agent is worse than the baseline
 )
 
+// statuses are those of the decision of all gates.
+var statuses = map[eval.Verdict]int{eval.Passed: commandline.OK, eval.Failed: statusFailed, eval.Undecided: statusUndecided}
+
 const mergeUsage = `usage: toolwire eval merge [flags] FILE|FOLDER…
 
 	toolwire eval merge -o all.jsonl -html report.html shards
@@ -53,31 +56,24 @@ func merge(args []string, stdout, stderr io.Writer) int {
 
 // put loads the files, writes them as one, and reports.
 func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error) {
-	if err := errors.Join(o.readPrices(), o.checkBars()); err != nil {
-		return nil, err
-	}
-	if err := o.checkGate(); err != nil {
-		return nil, err
-	}
+	wrong := o.checkFlags()
 	files, err := inFolders(files)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(wrong, err)
 	}
 	set, err := eval.Load(files...)
-	if err == nil {
-		err = o.checkStricter(*hook.Of[*eval.Budget](set))
-	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(wrong, err)
 	}
+	wrong = errors.Join(wrong, o.checkStricter(*hook.Of[*eval.Budget](set)))
 	for _, column := range o.slices {
 		set.SliceBy = commandline.List{column}
 		if !slices.ContainsFunc(set.Figures(), func(f eval.Figure) bool { return f.Slice != "" && f.Slice != column+"=" }) {
-			return nil, fmt.Errorf("-slice: no row has a value in the column %q", column)
+			wrong = errors.Join(wrong, fmt.Errorf("-slice: no row has a value in the column %q", column))
 		}
 	}
 	o.dress(set, nameOf(files[0]))
-	if err := errors.Join(o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
+	if err := errors.Join(wrong, o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
 		return nil, err
 	}
 	reports, err := o.openReports(files...)
@@ -102,7 +98,12 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 }
 
-// checkGate loads the baseline and finds mistakes before anything runs.
+// checkFlags reads what the flags of reports name, and finds all mistakes in them before anything runs.
+func (o *options) checkFlags() error {
+	return errors.Join(o.readPrices(), o.checkBars(), o.checkGate())
+}
+
+// checkGate loads the baseline and finds mistakes in what is compared with it.
 func (o *options) checkGate() error {
 	if o.baseline == "" {
 		if len(o.bounds) > 0 {
@@ -124,31 +125,43 @@ func (o *options) checkGate() error {
 
 // checkBars finds mistakes in what the gates ask for.
 func (o *options) checkBars() error {
-	switch {
-	case !(o.margin >= 0 && o.margin <= 1):
-		return errors.New("-margin is from 0 to 1")
-	case !(o.minRate >= 0 && o.minRate <= 1):
-		return errors.New("-min-rate is from 0 to 1")
-	case o.minRatePoint && o.minRate == 0:
-		return errors.New("-min-rate-point needs -min-rate")
-	case o.minRate > 0 && o.FirstFailure:
-		return errors.New("-min-rate is about the rate, and -first-failure leaves none")
+	_, cost := o.bounds["cost"]
+	var wrong []error
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{!(o.margin >= 0 && o.margin <= 1), "-margin is from 0 to 1"},
+		{!(o.minRate >= 0 && o.minRate <= 1), "-min-rate is from 0 to 1"},
+		{o.minRatePoint && o.minRate == 0, "-min-rate-point needs -min-rate"},
+		{o.minRate > 0 && o.FirstFailure, "-min-rate is about the rate, and -first-failure leaves none"},
+		{cost && o.pricesFile == "", "-gate cost needs -prices"},
+	} {
+		if rule.broken {
+			wrong = append(wrong, errors.New(rule.text))
+		}
 	}
-	if _, bounded := o.bounds["cost"]; bounded && o.pricesFile == "" {
-		return errors.New("-gate cost needs -prices")
+	return errors.Join(wrong...)
+}
+
+// eachGate returns what is wrong with the gates of scores, of all together.
+func (o *options) eachGate(wrong func(score string) error) error {
+	var all []error
+	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
+		all = append(all, wrong(score))
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 // checkMeasures finds gates of scores that a run cannot have: the columns of a dataset record none. A
 // baseline says which scores it has.
 func (o *options) checkMeasures() error {
-	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
-		if limits[score] == "" && o.baseline == "" {
-			return fmt.Errorf("-gate %s: there is no such score; a run has %s", text.Cut(score, 60), strings.Join(slices.Sorted(maps.Keys(limits)), ", "))
+	return o.eachGate(func(score string) error {
+		if limits[score] != "" || o.baseline != "" {
+			return nil
 		}
-	}
-	return nil
+		return fmt.Errorf("-gate %s: there is no such score; a run has %s", text.Cut(score, 60), strings.Join(slices.Sorted(maps.Keys(limits)), ", "))
+	})
 }
 
 // limits are the flags that limit each measure in a trial.
@@ -164,29 +177,30 @@ func limitsOf(b eval.Budget) map[string]float64 {
 // checkLimits finds gates of measures without a limit in a trial: a sample does not show how many trials run away.
 func (o *options) checkLimits(b eval.Budget) error {
 	given := limitsOf(b)
-	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
-		if limit, measure := given[score]; measure && limit == 0 {
-			return fmt.Errorf("-gate %s needs a limit for a trial, %s: no number of rows excludes that a few run away without one", score, limits[score])
+	return o.eachGate(func(score string) error {
+		if limit, measure := given[score]; !measure || limit > 0 {
+			return nil
 		}
-	}
-	return nil
+		return fmt.Errorf("-gate %s needs a limit for a trial, %s: no number of rows excludes that a few run away without one", score, limits[score])
+	})
 }
 
 // checkStricter finds limits that the trials did not have when they ran: their verdicts do not know them.
 func (o *options) checkStricter(ran eval.Budget) error {
 	own, had := limitsOf(o.TrialBudget), limitsOf(ran)
+	var wrong []error
 	for _, name := range []string{"calls", "tokens_in", "cost"} {
 		switch {
 		case own[name] > 0 && had[name] == 0:
-			return fmt.Errorf("%s: the trials ran without this limit; toolwire eval grade applies it", limits[name])
+			wrong = append(wrong, fmt.Errorf("%s: the trials ran without this limit; toolwire eval grade applies it", limits[name]))
 		case own[name] > 0 && own[name] < had[name]:
-			return fmt.Errorf("%s: the trials ran with the limit %g; toolwire eval grade applies another one", limits[name], had[name])
+			wrong = append(wrong, fmt.Errorf("%s: the trials ran with the limit %g; toolwire eval grade applies another one", limits[name], had[name]))
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
-// checkScores finds gates of scores that an experiment does not have.
+// checkScores finds gates of scores that an experiment does not have. What is wrong with prices is told elsewhere.
 func (o *options) checkScores(of string, e *eval.Experiment) error {
 	var known []string
 	for _, f := range e.Figures() {
@@ -194,12 +208,12 @@ func (o *options) checkScores(of string, e *eval.Experiment) error {
 			known = append(known, f.Name)
 		}
 	}
-	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
-		if !slices.Contains(known, score) {
-			return fmt.Errorf("-gate %s: %s has no such score; it has %s", text.Cut(score, 60), of, strings.Join(known, ", "))
+	return o.eachGate(func(score string) error {
+		if slices.Contains(known, score) || score == "cost" && !o.priced {
+			return nil
 		}
-	}
-	return nil
+		return fmt.Errorf("-gate %s: %s has no such score; it has %s", text.Cut(score, 60), of, strings.Join(known, ", "))
+	})
 }
 
 // planGates says whether the gates of measures can pass, as far as the baseline tells.
@@ -244,13 +258,9 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	case o.baseline == "" && o.minRate == 0:
 		return commandline.OK
 	}
-	status := commandline.OK
-	if o.minRate > 0 {
-		verdict, _ := set.Bar()
-		status = map[eval.Verdict]int{eval.Failed: statusFailed, eval.Undecided: statusUndecided}[verdict]
-	}
 	if o.baseline == "" {
-		return status
+		verdict, _ := set.Bar()
+		return statuses[verdict]
 	}
 	c, err := eval.Compare(o.before, set)
 	if err != nil {
@@ -260,15 +270,11 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	if err := c.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)); err != nil {
 		return o.complain(stderr, err)
 	}
-	switch {
-	case c.Gate == eval.Failed, status == statusFailed:
-		return statusFailed
-	case c.Gate == eval.Undecided && c.Verdict == eval.Regressed:
+	undecided := func(gate eval.Comparison) bool { return gate.Verdict == eval.Undecided }
+	if c.Gate == eval.Undecided && c.Verdict == eval.Regressed && slices.ContainsFunc(c.Gates, undecided) {
 		return statusRegressed
-	case c.Gate == eval.Undecided:
-		return statusUndecided
 	}
-	return status
+	return statuses[c.Gate]
 }
 
 func (o *options) addBound(value string) error {
@@ -315,6 +321,7 @@ func (o *options) readPrices() error {
 	if err != nil {
 		return fmt.Errorf("-prices: %w", err)
 	}
+	o.priced = true
 	return nil
 }
 
