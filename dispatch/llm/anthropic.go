@@ -42,7 +42,7 @@ func (c *converter) block(block json.RawMessage) {
 	case strings.HasSuffix(kind, "tool_result"):
 		content := member(block, "content")
 		texts := textsOf(content)
-		if kind != "tool_result" && kind != "mcp_tool_result" && content != nil { // its parts are the provider's own
+		if kind != "tool_result" && kind != "mcp_tool_result" { // its parts are the provider's own
 			texts = []string{string(content)}
 		}
 		c.result(textOf(block, "tool_use_id"), "", texts, isTrue(member(block, "is_error")))

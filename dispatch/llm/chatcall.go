@@ -86,7 +86,7 @@ func (c *chatCalls) add(call *chatCall, p chatPiece) (kept int) {
 // addArguments adds the arguments of a piece: text, or a value that is all of them.
 func (c *chatCall) addArguments(p chatPiece) (kept int) {
 	text := plain(p.arguments)
-	if p.name != "" && c.nesting.closed() && c.tells(text) || text == "" {
+	if c.nesting.closed() && c.tells(text) || text == "" {
 		return 0
 	}
 	if rawjson.Kind(p.arguments) != '"' {
@@ -124,7 +124,7 @@ func (n *nesting) feed(text string) {
 		switch c := text[i]; {
 		case n.escaped:
 			n.escaped = false
-		case n.quoted && c == '\\':
+		case c == '\\':
 			n.escaped = true
 		case c == '"':
 			n.quoted = !n.quoted
@@ -138,4 +138,4 @@ func (n *nesting) feed(text string) {
 }
 
 // closed reports whether the object is whole.
-func (n *nesting) closed() bool { return n.begun && n.depth <= 0 && !n.quoted }
+func (n *nesting) closed() bool { return n.begun && n.depth <= 0 }

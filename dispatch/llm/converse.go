@@ -2,7 +2,6 @@ package llm
 
 import (
 	"encoding/json"
-	"iter"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -18,9 +17,7 @@ func converseRequest(doc json.RawMessage) prompt {
 			p.list = nil
 		}
 	}
-	if p.found {
-		p.system, p.at = textParts("text", converseTexts(member(doc, "system"))), "/system"
-	}
+	p.system = textParts("text", converseTexts(member(doc, "system")))
 	return p
 }
 
@@ -33,7 +30,7 @@ func (c *converter) converse(message json.RawMessage) error {
 		return c.fail("/role", "must be user or assistant")
 	}
 	// A result of a tool that the provider runs stands in the assistant's own message, which is parted there.
-	for name, value := range converseMembers(member(message, "content")) {
+	converseMembers(member(message, "content"), func(name string, value json.RawMessage) {
 		switch {
 		case !isSet(value), name == "text" && plain(value) == "":
 		case name == "toolUse":
@@ -46,34 +43,30 @@ func (c *converter) converse(message json.RawMessage) error {
 		default:
 			c.say(converseText(name, value)...)
 		}
-	}
+	})
 	return nil
 }
 
-// converseMembers yields the members of content blocks. Content may be one block, and a block may be a text.
-func converseMembers(content json.RawMessage) iter.Seq2[string, json.RawMessage] {
+// converseMembers calls f for the members of content blocks. Content may be one block, and a block may be a text.
+func converseMembers(content json.RawMessage, f func(name string, value json.RawMessage)) {
 	if kind := rawjson.Kind(content); kind == '{' || kind == '"' {
 		content = rawjson.Array([]json.RawMessage{content})
 	}
-	return func(yield func(string, json.RawMessage) bool) {
-		for block := range rawjson.Elements(content) {
-			if rawjson.Kind(block) == '"' && !yield("text", block) {
-				return
-			}
-			for name, value := range rawjson.Members(block) {
-				if !yield(name, value) {
-					return
-				}
-			}
+	for block := range rawjson.Elements(content) {
+		if rawjson.Kind(block) == '"' {
+			f("text", block)
+		}
+		for name, value := range rawjson.Members(block) {
+			f(name, value)
 		}
 	}
 }
 
 // converseTexts returns the texts of content blocks.
 func converseTexts(content json.RawMessage) (texts []string) {
-	for name, value := range converseMembers(content) {
+	converseMembers(content, func(name string, value json.RawMessage) {
 		texts = append(texts, converseText(name, value)...)
-	}
+	})
 	return texts
 }
 
@@ -147,8 +140,6 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 				continue
 			}
 			a.content = a.keep(member(message, "content"))
-		case "stopReason":
-			a.finish(value)
 		case "messageStart":
 		case "contentBlockStart":
 			for kind, start := range rawjson.Members(member(value, "start")) {

@@ -25,7 +25,6 @@ type converter struct {
 	out     []dispatch.Message
 	at      string // JSON Pointer of the element that is read
 
-	open  bool             // a message has begun
 	kept  bool             // the open message is emitted even if it is empty
 	full  bool             // a message has too many calls, which is reported
 	cur   dispatch.Message // the open message, without its content
@@ -46,12 +45,9 @@ type openKey struct{ id, name string }
 
 // convert converts the conversation of a request.
 func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
-	if p.system != nil {
-		c.at = p.at
-		c.begin(dispatch.RoleSystem)
-		c.content(p.system)
-		c.end()
-	}
+	c.begin(dispatch.RoleSystem)
+	c.content(p.system)
+	c.end()
 	switch kind := rawjson.Kind(p.list); kind {
 	case 0, 'n':
 	case '[':
@@ -137,28 +133,19 @@ func (c *converter) fail(at, format string, args ...any) error {
 // begin ends the open message and begins another.
 func (c *converter) begin(role dispatch.Role) {
 	c.end()
-	c.cur = dispatch.Message{Role: role}
-	c.open, c.kept = true, true
+	c.cur, c.kept = dispatch.Message{Role: role}, true
 }
 
 // assist makes sure that the open message is the assistant's, and a new one if fresh is set.
 func (c *converter) assist(fresh bool) {
-	if fresh || !c.open || c.cur.Role != dispatch.RoleAssistant {
+	if fresh || c.cur.Role != dispatch.RoleAssistant {
 		c.begin(dispatch.RoleAssistant)
 		c.drop()
 	}
 }
 
-// end emits the open message, if there is one.
+// end emits what the open message has so far. What is added afterwards makes another message of the same role.
 func (c *converter) end() {
-	if c.open {
-		c.emit()
-	}
-	c.open = false
-}
-
-// emit emits what the open message has so far, and leaves it open.
-func (c *converter) emit() {
 	if c.cur.Role == dispatch.RoleSystem && strings.Join(slices.Concat(c.texts...), "") == "" {
 		c.kept, c.texts = false, nil // it says nothing
 	}
@@ -252,11 +239,9 @@ func (c *converter) newID() string {
 // result emits a tool message, after what the open message has so far. The call is found by its id
 // or, without one, by its name, if there is one: the first that has no result.
 func (c *converter) result(id, name string, texts []string, failed bool) {
-	role, open := c.cur.Role, c.open
-	if open {
-		c.drop() // a message that has results only is nothing else
-		c.emit()
-	}
+	role := c.cur.Role
+	c.drop() // a message that has results only is nothing else
+	c.end()
 	key := openKey{id: id}
 	if id == "" {
 		key.name = name
@@ -279,8 +264,8 @@ func (c *converter) result(id, name string, texts []string, failed bool) {
 	}
 	c.cur = dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id}
 	c.say(texts...)
-	c.emit()
-	c.cur, c.open = dispatch.Message{Role: role}, open
+	c.end()
+	c.cur.Role = role
 }
 
 // failure makes texts that a model was told to be a failure look like one.
@@ -399,8 +384,7 @@ func plain(value json.RawMessage) string {
 
 // isEmpty reports whether an object or a list has nothing in it.
 func isEmpty(value json.RawMessage) bool {
-	value = bytes.TrimSpace(value)
-	return len(value) > 1 && len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+	return len(bytes.TrimSpace(value[1:len(value)-1])) == 0
 }
 
 // listedPart is partText for one of several, whose kind need not be known.
@@ -418,9 +402,6 @@ func listedPart(part json.RawMessage) (s string, ok bool) {
 func partText(part json.RawMessage) (s string, ok bool) {
 	if rawjson.Kind(part) == '"' {
 		return rawjson.Unquote(part), true
-	}
-	if rawjson.Kind(part) != '{' {
-		return "", false
 	}
 	switch kind := textOf(part, "type"); kind {
 	case "text", "input_text", "output_text", "summary_text", "reasoning_text":

@@ -32,16 +32,12 @@ func (f *frames) feed(p []byte, event func(data []byte)) {
 			f.skip, p = f.skip-n, p[n:]
 			continue
 		}
-		need := max(f.length, preludeLen)
-		n := min(need-len(f.frame), len(p))
+		n := min(max(f.length, preludeLen)-len(f.frame), len(p))
 		f.frame, p = append(f.frame, p[:n]...), p[n:]
-		switch {
-		case len(f.frame) < need:
-			return
-		case f.length == 0:
+		switch len(f.frame) {
+		case preludeLen:
 			f.begin(event)
-		}
-		if f.length > 0 && len(f.frame) == f.length && !f.broken {
+		case f.length:
 			f.finish(event)
 		}
 		if f.broken {
@@ -85,8 +81,8 @@ func (f *frames) finish(event func(data []byte)) {
 // frameEvent returns the event of a frame: an object whose only member is the payload, under the name of the
 // event, or the event of another format that a chunk contains.
 func frameEvent(headers map[string]string, payload json.RawMessage) []byte {
-	if kind := headers[":message-type"]; kind != "event" {
-		return object("error", object("type", kind))
+	if headers[":message-type"] != "event" {
+		return object("error", object())
 	}
 	if len(payload) == 0 {
 		payload = json.RawMessage("{}")
@@ -109,8 +105,8 @@ func frameEvent(headers map[string]string, payload json.RawMessage) []byte {
 func frameHeaders(p []byte) (headers map[string]string, ok bool) {
 	headers = map[string]string{}
 	for len(p) > 0 {
-		name, rest, ok := cutLen(p[1:], int(p[0]))
-		if !ok || len(rest) == 0 {
+		name, rest, _ := cutLen(p[1:], int(p[0]))
+		if len(rest) == 0 {
 			return nil, false
 		}
 		kind, size := rest[0], 0

@@ -25,7 +25,7 @@ func (c *converter) gemini(content json.RawMessage) error {
 	case "user", "function", "": // the API takes no role for user
 		c.begin(dispatch.RoleUser)
 	case "model": // what the pieces of a stream add is one message
-		if !c.open || c.cur.Role != dispatch.RoleAssistant {
+		if c.cur.Role != dispatch.RoleAssistant {
 			c.begin(dispatch.RoleAssistant)
 		}
 	case "system":
@@ -63,7 +63,7 @@ func (c *converter) geminiPart(part json.RawMessage) {
 		}
 	}
 	switch n := len(c.texts); {
-	case !ok || said == "": // an empty one only carries a signature
+	case said == "": // an empty one only carries a signature
 	case n > 0 && c.cur.Role == dispatch.RoleAssistant && member(part, "text") != nil:
 		c.goOn(said)
 	default:

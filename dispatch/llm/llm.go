@@ -195,7 +195,6 @@ func init() { // not in the declaration: the functions refer to it
 // A prompt is the conversation of a request. Its parts are valid JSON, or empty.
 type prompt struct {
 	system   json.RawMessage
-	at       string          // JSON Pointer of system
 	list     json.RawMessage // an array, or one element
 	listAt   string          // JSON Pointer of list
 	previous string          // the id of the response that the list continues; [OpenAIResponses]
@@ -212,11 +211,7 @@ func requestOf(list string, systems ...string) func(doc json.RawMessage) prompt 
 		p := prompt{list: doc}
 		if rawjson.Kind(doc) == '{' && rawjson.Member(doc, list) != nil {
 			p = prompt{list: rawjson.Member(doc, list), listAt: rawjson.Token(list), found: true}
-			for _, name := range systems {
-				if p.system == nil {
-					p.system, p.at = member(doc, name), rawjson.Token(name)
-				}
-			}
+			p.system = member(doc, systems...)
 		}
 		return p
 	}

@@ -66,8 +66,5 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	}
 	a.known, a.begun = true, true
 	a.delta(message)
-	if a.ended = isTrue(done); done == nil || a.ended { // a gateway may leave done out of a response that is not streamed
-		a.finish(member(doc, "done_reason"))
-		a.finished = true
-	}
+	a.ended, a.finished = isTrue(done), done == nil // a gateway may leave done out of a response that is not streamed
 }

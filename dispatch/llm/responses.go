@@ -15,11 +15,8 @@ func responsesRequest(doc json.RawMessage) prompt {
 	if !p.found && (previous != "" || stored != nil || template != nil) { // the server has the input
 		p = prompt{found: true}
 	}
-	if p.found {
-		p.system, p.at = member(doc, "instructions"), "/instructions"
-		p.previous, p.template = previous, template != nil
-		p.stored = cmp.Or(textOf(stored, "id"), plain(stored))
-	}
+	p.system, p.previous, p.template = member(doc, "instructions"), previous, template != nil
+	p.stored = cmp.Or(textOf(stored, "id"), plain(stored))
 	return p
 }
 

@@ -102,7 +102,7 @@ func eachAt(value json.RawMessage, path string, f func(object json.RawMessage)) 
 		}
 	}
 	for key, inner := range rawjson.Members(value) {
-		if name == "*" && key != "input" && key != "args" && key != "arguments" || plainName(key) == plainName(name) {
+		if name == "*" && key != "input" && key != "arguments" || plainName(key) == plainName(name) {
 			eachAt(inner, rest, f)
 		}
 	}
