@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -128,8 +130,8 @@ var schemaMembers = func() (names []string) {
 //
 // The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that cannot be read: entries that are not
 // strict JSON, are not objects or have no name, members of the wrong type, members that set one thing twice
-// or use a name of the platform, and tools without a name or schema, which are built into a provider or take free
-// text. With this error, Import returns the tools of the other entries. All other entries of the format
+// or use a name of the platform, tools without a name or schema, which are built into a provider or take free
+// text, and tools whose schema may be under another name. With this error, Import returns the tools of the other entries. All other entries of the format
 // Platform are read; [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
@@ -251,6 +253,7 @@ func platformTools(entries []json.RawMessage) []Tool {
 type toolList struct {
 	entries []json.RawMessage
 	holder  []ledger.Member // members of the object around the list, if there is one
+	names   []string        // of the members of holder that have the entries
 
 	notStrict error // of a document that is JSON, and not strict somewhere
 }
@@ -299,10 +302,12 @@ func findList(data []byte) (toolList, error) {
 	if unclear {
 		return toolList{}, wrong
 	}
+	var names []string
 	entries, ok := entriesOf(doc, maxLists)
 	for _, name := range listNames {
-		if !ok {
-			entries, ok = entriesOf(member(holder, name), maxLists)
+		more, is := entriesOf(member(holder, name), maxLists)
+		if is && (!ok || slices.ContainsFunc(more, isTool)) {
+			entries, names, ok = append(entries, more...), append(names, name), true
 		}
 	}
 	if !ok {
@@ -316,7 +321,7 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
 			"means that the list has more pages; join them into one list first")
 	}
-	return toolList{entries, holder, wrong}, nil
+	return toolList{entries, holder, names, wrong}, nil
 }
 
 // entriesOf returns the entries of a list and of the lists of tools inside it, or of an object with
@@ -335,6 +340,12 @@ func entriesOf(list json.RawMessage, depth int) (entries []json.RawMessage, ok b
 		}
 	}
 	return entries, true
+}
+
+// isTool reports whether an entry has a schema under a known name.
+func isTool(entry json.RawMessage) bool {
+	f, _ := recognizeEntry(membersOf(entry))
+	return f != ""
 }
 
 // toolsIn returns the list of tools that is a member of an entry without a schema, such as a namespace of
@@ -438,8 +449,44 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 			"marks of a cache and tools that a provider runs")
 	case t.InputSchema == nil && d.optional:
 		t.InputSchema = json.RawMessage(toolresult.NoArguments)
+		if name := schemaElsewhere(t.Extra); name != "" {
+			if member(list, name) == nil {
+				at = "" // it is beside the wrapper
+			}
+			ps.add("input_schema_missing", at+pointerTo(name), "may be the schema of the arguments, which %s expects as %q; "+
+				"rename it, or give a tool without arguments {\"type\": \"object\"} there", d.title, d.schema[0])
+		}
 	}
 	return t
+}
+
+// noSchemas are members of the formats that are not the schema of the arguments.
+var noSchemas = func() []string {
+	names := []string{"response", "responseJsonSchema", "response_json_schema"} // of Gemini, a schema of results
+	for _, f := range []Format{OpenAIChat, OpenAIResponses, Anthropic, MCP, LangChain, Strands, Bedrock, AgentCLI} {
+		d, _ := dialectOf(f)
+		names = append(names, d.own...)
+	}
+	return names
+}()
+
+// schemaElsewhere returns the first member of an entry that may be the schema of the arguments, or the arguments of a
+// call: an object, a list of objects, or a text with one of them. It returns "" if there is none.
+func schemaElsewhere(extra []ledger.Member) string {
+	for _, m := range extra {
+		value := m.Value
+		if inner := json.RawMessage(rawjson.Unquote(value)); rawjson.Check(inner, rawjson.Limits{}) == nil {
+			value = inner
+		}
+		isObject := rawjson.Kind(value) == '{'
+		for element := range rawjson.Elements(value) {
+			isObject = isObject || rawjson.Kind(element) == '{'
+		}
+		if isObject && !slices.Contains(noSchemas, m.Name) {
+			return m.Name
+		}
+	}
+	return ""
 }
 
 // isFunctionType recognizes the member that every entry of OpenAI has.
@@ -477,44 +524,37 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 	if rawjson.Kind(value) == 'n' {
 		return
 	}
-	if rawjson.Unquote(rawjson.Member(value, "type")) == "OBJECT" {
-		value = lowerTypes(value)
-	}
 	if *into != nil {
 		ps.add("member_clash", at+"/"+m.Name, "is a second schema for the same thing; keep one of them")
 		return
 	}
-	*into = value
+	*into = lowerTypes(value)
 }
 
-// lowerTypes returns a schema of Gemini with the types of JSON Schema.
+// lowerTypes returns a schema with the types of JSON Schema where it has them in another case, as Gemini's have.
 func lowerTypes(schema json.RawMessage) json.RawMessage {
-	if rawjson.Kind(schema) != '{' {
-		return schema
-	}
-	w := new(rawjson.Object)
+	schema = bytes.Clone(schema)
+	lowerIn(schema)
+	return schema
+}
+
+// lowerIn writes into a schema: a type in lower case is as long as before.
+func lowerIn(schema json.RawMessage) {
 	for name, value := range rawjson.Members(schema) {
-		switch name {
-		case "type":
-			if text := rawjson.Unquote(value); text != "" {
-				value = rawjson.Quote(strings.ToLower(text))
+		if name == "type" {
+			lowerType(value)
+			for one := range rawjson.Elements(value) {
+				lowerType(one)
 			}
-		case "properties":
-			inner := new(rawjson.Object)
-			for name, property := range rawjson.Members(value) {
-				inner.Put(name, lowerTypes(property))
-			}
-			value = inner.Bytes()
-		case "items", "additionalProperties":
-			value = lowerTypes(value)
-		case "anyOf":
-			var branches []json.RawMessage
-			for branch := range rawjson.Elements(value) {
-				branches = append(branches, lowerTypes(branch))
-			}
-			value = rawjson.Array(branches)
 		}
-		w.Put(name, value)
+		for _, inner := range jsonschema.Inside(name, value) {
+			lowerIn(inner)
+		}
 	}
-	return w.Bytes()
+}
+
+func lowerType(value json.RawMessage) {
+	if lower := bytes.ToLower(value); slices.Contains(jsonschema.Types, rawjson.Unquote(lower)) {
+		copy(value, lower)
+	}
 }

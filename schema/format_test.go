@@ -439,6 +439,20 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`[{"tools":[{"tools":[{"type":"x","tools":[{"type":"function","name":"a"}]}]}]}]`, "openai_responses", "built_in /0/type"},
 		{`[{"name":"a","parameters":{},"tools":[{"name":"x"}]}]`, "openai_responses a", ""},
 		{`[{"name":"a","tools":["x"]},{"name":"b","parameters":{}}]`, "openai_responses a b", ""},
+		// A tool takes no arguments only if nothing in its entry can be their schema.
+		{`[{"name":"a","parameters":{}},{"name":"b","arg_defs":{"x":{"type":"str"}}},{"name":"c","args":[{"name":"x"}]}]`, "openai_responses a",
+			"input_schema_missing /1/arg_defs\ninput_schema_missing /2/args"},
+		{`[{"type":"function","function":{"name":"a","parameters":null},"parameters":{"type":"object"}}]`, "openai_chat",
+			"input_schema_missing /0/parameters"},
+		{`[{"id":"c1","type":"function","function":{"name":"a","arguments":"{}"}},{"type":"function","function":{"name":"b","note":"{"}}]`,
+			"openai_chat b", "input_schema_missing /0/function/arguments"},
+		{`{"get":{"description":"d","requestBody":{"content":{}}},"put":{"parameters":{}}}`, "openai_responses put", "input_schema_missing /0/requestBody"},
+		{`[{"type":"function","function":{"name":"a"},"cache_control":{"type":"ephemeral"}},{"type":"function","function":{"name":"b","tags":["x"]}}]`,
+			"openai_chat a b", ""},
+		{`[{"functionDeclarations":[{"name":"a","response":{"type":"OBJECT"}},{"name":"b","parameters":{}}]}]`, "openai_responses a b", ""},
+		// Lists under several names are one list.
+		{`{"functions":[{"name":"b","parameters":{}}],"tools":[{"type":"function","name":"a"}],"results":[{"score":1}]}`, "openai_responses a b", ""},
+		{`{"functions":[{"name":"b","parameters":{}}],"tools":[{"name":"a","inputSchema":{}}]}`, "", "format_mixed "},
 		// What SDKs print of their own objects.
 		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
 		{`[{"name":"a","schema":{}},{"name":"b","schema":{}}]`, "langchain a b", ""},
@@ -516,16 +530,25 @@ func TestImportOfAnotherLanguage(t *testing.T) {
 }
 
 func TestImportReadsTypesOfGemini(t *testing.T) {
-	tools, _, err := schema.Import([]byte(`[{"name":"a","description":"d","parameters":{"type":"OBJECT","properties":{
-		"type":{"type":"STRING","enum":["STRING"],"default":"STRING"},"list":{"type":"ARRAY","items":{"type":"INTEGER"}},
-		"either":{"anyOf":[{"type":"NUMBER"},{"type":"BOOLEAN"}]}},"required":["type"]}}]`), "")
-	const want = `{"type":"object","properties":{"type":{"type":"string","enum":["STRING"],"default":"STRING"},"list":{"type":"array",` +
-		`"items":{"type":"integer"}},"either":{"anyOf":[{"type":"number"},{"type":"boolean"}]}},"required":["type"]}`
-	if err != nil || string(tools[0].InputSchema) != want {
-		t.Errorf("%+v, %v", tools, err)
+	for _, root := range []string{`"type":"OBJECT",`, `"type":"object",`, `"type":"Object",`, ""} {
+		doc := `{` + root + `"properties":{"type":{"type":"STRING","enum":["STRING"],"default":"STRING","x-type":{"type":"STRING"}},` +
+			`"list":{"type":"ARRAY","items":{"type":"INTEGER"}},"pair":{"prefixItems":[{"type":"NUMBER"}]},"either":{"anyOf":[{"type":"NUMBER"},` +
+			`{"oneOf":[{"type":["BOOLEAN","NULL"]}]}]},"ref":{"$ref":"#/$defs/STRING"},"map":{"additionalProperties":{"allOf":[{"type":"String"}]}}},` +
+			`"$defs":{"STRING":{"type":"STRING"}},"required":["type"]}`
+		want := strings.NewReplacer(`"type":"STRING"`, `"type":"string"`, `"ARRAY"`, `"array"`, `"INTEGER"`, `"integer"`, `"NUMBER"`, `"number"`,
+			`"BOOLEAN","NULL"`, `"boolean","null"`, `"String"`, `"string"`, `"OBJECT"`, `"object"`, `"Object"`, `"object"`,
+			`"x-type":{"type":"STRING"}`, `"x-type":{"type":"STRING"}`).Replace(doc)
+		tools, _, err := schema.Import([]byte(`[{"name":"a","description":"d","parameters":`+doc+`}]`), "")
+		if err != nil || string(tools[0].InputSchema) != want {
+			t.Errorf("%+v, %v, want\n%s", tools, err, want)
+		}
+		if _, err := schema.Validate(t.Context(), tools, nil); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, err := schema.Validate(t.Context(), tools, nil); err != nil {
-		t.Error(err)
+	const other = `{"type":"TYPE_UNSPECIFIED","const":{"type":"STRING"},"properties":{"a":{"type":"DICT"},"b":{"type":["any","\u0053tring"]}}}`
+	if tools, _, err := schema.Import([]byte(`[{"name":"a","parameters":`+other+`}]`), ""); err != nil || string(tools[0].InputSchema) != other {
+		t.Errorf("%+v, %v", tools, err)
 	}
 }
 

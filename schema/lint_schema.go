@@ -82,7 +82,7 @@ func typesOf(value []byte) (types []string) {
 		types = append(types, rawjson.Unquote(one))
 	}
 	for _, one := range types {
-		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, one) {
+		if !slices.Contains(jsonschema.Types, one) {
 			return nil
 		}
 	}

@@ -112,7 +112,7 @@ func (r *reading) oldNames(obj map[string]any, s spot) {
 	if !isList || slices.ContainsFunc(list, func(one any) bool {
 		name, isName := one.(string)
 		_, isSchema := one.(map[string]any)
-		return !isSchema && !(isName && (name == "any" || slices.Contains(types, name)))
+		return !isSchema && !(isName && (name == "any" || slices.Contains(Types, name)))
 	}) {
 		return
 	}
@@ -128,8 +128,8 @@ func (r *reading) oldNames(obj map[string]any, s spot) {
 	rewrite("disallow", "not", "/not/anyOf", map[string]any{"not": map[string]any{"anyOf": alternatives}})
 }
 
-// types are the types of JSON Schema.
-var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+// Types are the types of JSON Schema.
+var Types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 // alsoApply adds a schema to "allOf". Its parts must be visited by the caller, where the author wrote them.
 func (r *reading) alsoApply(obj map[string]any, s spot, schema map[string]any) (place string, ok bool) {
