@@ -88,6 +88,10 @@ func TestAnswers(t *testing.T) {
 			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"search","arguments":{"q":1}}]}
 {"role":"tool","content":"hits","tool_call_id":"call_1"}
 {"role":"assistant","content":"a"}`},
+		{"calls that the server makes, one in each event", chat, chatStream(`{"index":0,"delta":{"executed_tools":[{"index":0,"type":"search","arguments":"{}"}]}}`,
+			`{"index":0,"delta":{"executed_tools":[{"index":1,"type":"visit","arguments":"{}"}]}}`, `{"index":0,"delta":{"content":"a","reasoning_encrypted_content":"x"},"finish_reason":"stop"}`),
+			`{"role":"assistant","content":"a","tool_calls":[{"id":"call_1","name":"search","arguments":{}},{"id":"call_2","name":"visit","arguments":{}}]}`},
+		{"choices without an index", chat, `{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}`, several},
 		{"images", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}}]}`,
 			`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"[image image/png, 3 bytes]"}]}`},
 		{"streamed images", chat, chatStream(`{"index":0,"delta":{"content":"a","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},"finish_reason":"stop"}`),
@@ -133,6 +137,26 @@ func TestAnswers(t *testing.T) {
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":{\"b\":\"\\\"{\"}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}]},"finish_reason":"tool_calls"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"a":{"b":"\"{"}}}]}`},
+		{"braces and quotes in arguments, and the name for each piece", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\\\"}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":"f","arguments":"\\\"\",\"b\":[\"\\\\"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"]}\"]"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"z","function":{"name":"f","arguments":"{\"a\":"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"1}}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":"\"}\"","b":["\\]}"]}},{"id":"z","name":"f","arguments":{"a":{"a":1}}}]}`},
+		{"a piece with an id at another position", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}},{"index":0,"id":"y","function":{"name":"f","arguments":"{\"a\""}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"arguments":":1}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}},{"id":"y","name":"f","arguments":{"a":1}}]}`},
+		{"one id for calls that differ", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":2}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"g","arguments":"{\"a\":2}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}},{"id":"x","name":"f","arguments":{"a":2}},{"id":"x","name":"g","arguments":{"a":2}}]}`},
+		{"arguments again without the name, and in values that grow", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}},{"index":1,"id":"y","function":{"name":"g","arguments":{"b":1}}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}"}},{"index":1,"function":{"arguments":{"b":1,"c":[2]}}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}},{"id":"y","name":"g","arguments":{"b":1,"c":[2]}}]}`},
+		{"an id without a call", chat, chatStream(`{"index":0,"delta":{"tool_calls":[{"index":0},{"index":1,"id":"x"}]},"finish_reason":"tool_calls"}`), "/tool_calls/0/name is missing"},
+		{"arguments without a call", chat, chatStream(`{"index":0,"delta":{"tool_calls":[{"index":0},{"index":1,"function":{"arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}`), "/tool_calls/0/name is missing"},
 		{"a whole call again", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}`,
@@ -188,6 +212,9 @@ func TestAnswers(t *testing.T) {
 			`{"type":"message_start","message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"c"}}`, `{"type":"message_stop"}`,
 		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"c"}],"tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
+		{"arguments of no call before others, and a block that is not there", anthropic, sse(`{"type":"content_block_start","index":0}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"message_stop"}`),
+			"it has arguments that do not belong together"},
 		{"input in an object and a number as id", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":7,"name":"f","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"a":1}}}`, `{"type":"message_stop"}`,
@@ -225,6 +252,14 @@ func TestAnswers(t *testing.T) {
 			`{"type":"response.completed","response":{"id":"r","status":"completed"}}`), `{"role":"assistant","content":"a"}`},
 		{"a status in another word", responses, `{"id":"r","status":"stop","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`, `{"role":"assistant","content":"a"}`},
 		{"no status", responses, `{"id":"r","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`, `{"role":"assistant","content":"a"}`},
+		{"a body that was cancelled", responses, `{"id":"r","status":"cancelled","output":[]}`, failed},
+		{"a body with an error", responses, `{"id":"r","error":{"code":"server_error"},"output":[]}`, failed},
+		{"failed without a status", responses, sse(`{"type":"response.failed","response":{"id":"r"}}`), failed},
+		{"a stream cut by the limit of tokens", responses, sse(`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,
+			`{"type":"response.incomplete","response":{"id":"r","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`), `{"role":"assistant","content":"a"}`},
+		{"events that name the item, and none the index", responses, sse(`{"type":"response.output_item.added","item":{"id":"i","type":"reasoning"}}`, `{"type":"response.output_item.added","item":{"id":"j","type":"message"}}`,
+			`{"type":"response.reasoning_text.delta","item_id":"i","delta":"Hm."}`, `{"type":"response.refusal.done","item_id":"j","refusal":"No."}`, `{"type":"response.completed","response":{"id":"r","status":"completed"}}`),
+			`{"role":"assistant","content":"No.","thinking":[{"type":"text","text":"Hm."}]}`},
 		{"cancelled", responses, sse(`{"type":"response.cancelled","response":{"id":"r","status":"cancelled","output":[]}}`), failed},
 		{"events about pieces only", responses, sse(`{"type":"response.created","response":{"id":"r","status":"in_progress"}}`,
 			`{"type":"response.reasoning_summary_text.delta","output_index":0,"delta":"Hm."}`,
@@ -282,6 +317,10 @@ func TestAnswers(t *testing.T) {
 {"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"language":"PYTHON","code":"1/0"}}]}
 {"role":"tool","content":"{\"error\":\"division by zero\"}","tool_call_id":"call_1"}
 {"role":"assistant","content":"a"}`},
+		{"a call in pieces before another call, and before code", google, sse(gemini(`{"functionCall":{"id":"y","name":"g","willContinue":true}},{"functionCall":{"id":"z","name":"h","args":{}}}`, ""),
+			gemini(`{"functionCall":{"id":"w","name":"k","willContinue":true}},{"functionCall":{"id":"w"}},{"executableCode":{"code":"x"}}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"y","name":"g","arguments":{}},{"id":"z","name":"h","arguments":{}},{"id":"w","name":"k","arguments":{}},{"id":"call_1","name":"code_execution","arguments":{"code":"x"}}]}`},
+		{"an error in the stream", google, sse(gemini(`{"text":"a"}`, finish), `{"error":{"code":503,"status":"UNAVAILABLE"}}`), failed},
 		{"calls that come again", google, sse(gemini(`{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}`, ""),
 			gemini(`{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}`, ""),
 			gemini(`{"functionCall":{"id":"y","name":"g","willContinue":true}}`, ""), gemini(`{"functionCall":{"id":"y","name":"g","partialArgs":[{"jsonPath":"$.a","stringValue":"b"}],"willContinue":true}}`, ""),
@@ -627,6 +666,7 @@ func TestTokens(t *testing.T) {
 		input, output int64
 	}{
 		{wires[0], `{"model":"m","usage":{"prompt_tokens":50,"completion_tokens":5,"cache_read_input_tokens":40,"input_tokens":50,"output_tokens":5}}`, 50, 5},
+		{wires[2], `{"output":[{"type":"function_call","call_id":"c","name":"f","arguments":{"usage":{"input_tokens":9}}}]}`, 0, 0},
 		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":4}}`), 50, 4},
 		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":0}}`), 50, 5},
 		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":1}}`, `{"usage":null}`, `{"usage":{"completion_tokens":9}}`), 50, 9},

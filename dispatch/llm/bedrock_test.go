@@ -81,12 +81,16 @@ func TestConverseStreams(t *testing.T) {
 		{"a damaged payload", damage(1, 110), "", "0/0", broken},
 		{"a damaged checksum", damage(1, -1), "", "0/0", broken},
 		{"damaged tokens", damage(4, -9), said, "0/0", missed},
+		{"a damaged beginning of the tokens", damage(4, 0), said, "0/0", "an event in a response of the model was not read"},
+		{"a cut first event", exch(whole[:40]), "", "0/0", broken},
+		{"events of another API", framed(`futureEvent:{"x":[1]}`), "", "0/0", "it has no event of this API"},
 		{"an unknown event", framed(start, text, `futureEvent:{"x":[1]}`, `chunk2:`, finish, meta), said, "7/3", ""},
 		{"an event that is not JSON", framed(start, text, `contentBlockDelta:{"contentBlockIndex":0`, finish, meta), said, "7/3", "an event in a response of the model was not read"},
 		{"an event without a payload", framed(start, text, `contentBlockStop:`, finish, meta), said, "7/3", ""},
 		{"headers that cannot be read", exch(strings.Replace(whole, string(framed(stop)), rawFrame(`{}`, "\x05:even\x0a"), 1)), said, "7/3", "an event in a response of the model was not read"},
 		{"a header without a type", framed(start, text) + exch(rawFrame(`{}`, "\x01a")) + framed(finish, meta), said, "7/3", "an event in a response of the model was not read"},
 		{"a header with half a length", framed(start, text) + exch(rawFrame(`{}`, "\x01a\x07\x00")) + framed(finish, meta), said, "7/3", "an event in a response of the model was not read"},
+		{"a header longer than all of them", framed(start, text) + exch(rawFrame(`{}`, "\x01a\x07\x00\x09x")) + framed(finish, meta), said, "7/3", "an event in a response of the model was not read"},
 		{"headers of every type", exch(rawFrame(`{"role":"assistant"}`, "\x01a\x00\x0d:message-type\x07\x00\x05event\x01b\x01\x01c\x02x\x01d\x03xx\x01e\x04xxxx\x01f\x05xxxxxxxx\x01g\x06\x00\x01x\x01h\x08xxxxxxxx\x01i\x09xxxxxxxxxxxxxxxx")) + framed(text, finish, meta), said, "7/3", ""},
 		{"an exception after text", framed(start, text, `!throttlingException:{"message":"slow down"}`), "", "0/0", "it ended with an error"},
 		{"an exception after the stop", framed(start, text, finish, `!internalServerException:{}`), "", "0/0", "it ended with an error"},
@@ -128,12 +132,17 @@ func TestConverseStreams(t *testing.T) {
 			`{"role":"assistant","tool_calls":[{"id":"s","name":"nova_grounding","arguments":{"q":1}}]}` + "\n" + `{"role":"tool","content":"hits","tool_call_id":"s"}` + "\n" + said, "7/3", ""},
 		{"an image", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"image":{"format":"png"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"image":{"source":{"bytes":"AAAA"}}}}`, finish, meta), `{"role":"assistant","content":"[image image/png]"}` + "\n", "7/3", ""},
 
+		{"a failed tool of the provider, and a delta that is not known", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"s","name":"f"}}}`, `contentBlockStart:{"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"t","name":"f"}}}`,
+			`contentBlockStart:{"contentBlockIndex":2,"start":{"toolResult":{"toolUseId":"t","status":"error"}}}`, `contentBlockDelta:{"contentBlockIndex":2,"delta":{"toolResult":[{"text":"no"}]}}`,
+			`contentBlockDelta:{"contentBlockIndex":3,"delta":{"hologram":{"x":1}}}`, finish, meta),
+			`{"role":"assistant","tool_calls":[{"id":"s","name":"f","arguments":{}},{"id":"t","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":"{\"error\":\"no\"}","tool_call_id":"t"}` + "\n" + `{"role":"assistant","content":"[hologram]"}` + "\n", "7/3", ""},
 		{"a body", `{"output":{"message":{"role":"assistant","content":[{"text":"a"}]}},"stopReason":"max_tokens","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
 		{"a body whose content is a text", `{"output":{"message":{"role":"assistant","content":"a"}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
 		{"a body whose content is a block", `{"output":{"message":{"role":"assistant","content":{"text":"a"}}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
 		{"a body whose blocks are texts", `{"output":{"message":{"role":"assistant","content":["a"]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
 		{"a body without a role", `{"output":{"message":{"content":[{"text":"a"}]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
 		{"input without a call", framed(`contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}`, finish, meta), "", "7/3", "arguments that do not belong together"},
+		{"input without a call before another block", framed(`contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}`, `contentBlockDelta:{"contentBlockIndex":1,"delta":{"text":"a"}}`, finish, meta), "", "7/3", "arguments that do not belong together"},
 		{"a text within input", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":"}}}`, text,
 			`contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"1}"}}}`, finish, meta), "", "7/3", "arguments that do not belong together"},
 		{"a refused request", `{"message":"The model is overloaded"}`, "", "0/0", "it is not a response of this API"},
@@ -253,20 +262,24 @@ func TestBlocks(t *testing.T) {
 				`{"type":"text","text":"[video video/mp4]"},{"type":"text","text":"[audio audio/wav, 3 bytes]"},{"type":"text","text":"guarded"},{"type":"text","text":"[image image/png, 3 bytes]"},{"type":"text","text":"[search result T]"},{"type":"text","text":"[futureBlock]"}]}`},
 		{llm.Converse, `{"role":"assistant","content":[{"citationsContent":{"content":[{"text":"It "},{"text":"is."}],"citations":[{"title":"t"}]}},{"toolUse":{"toolUseId":"s","name":"nova","input":{},"type":"server_tool_use"}},{"toolResult":{"toolUseId":"s","content":[{"json":{"n":1.0}}]}},{"text":"b"}]}`,
 			`{"role":"assistant","content":[{"type":"text","text":"It "},{"type":"text","text":"is."}],"tool_calls":[{"id":"s","name":"nova","arguments":{}}]}` + "\n" + `{"role":"tool","content":"{\"n\":1.0}","tool_call_id":"s"}` + "\n" + `{"role":"assistant","content":"b"}`},
-		{llm.Converse, `[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a","status":"error","content":[{"text":"no"}]}},{"toolResult":{"toolUseId":"b","status":"success","content":[{"image":{"format":"gif","source":{"bytes":"AAAA"}}},{"text":"seen"}]}},{"text":"And?"}]}]`,
-			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}},{"id":"b","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":"{\"error\":\"no\"}","tool_call_id":"a"}` + "\n" +
-				`{"role":"tool","content":[{"type":"text","text":"[image image/gif, 3 bytes]"},{"type":"text","text":"seen"}],"tool_call_id":"b"}` + "\n" + `{"role":"user","content":"And?"}`},
+		{llm.Converse, `[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"b","status":"success","content":[{"image":{"source":{"bytes":"AAAA"}}},{"text":"seen"}]}},{"toolResult":{"toolUseId":"a","status":"error","content":[{"text":"no"}]}},{"text":"And?","toolUse":null}]},
+			{"role":"assistant","content":[{"reasoningContent":{"redactedContent":"AAAA"}}]},{"role":"user","content":"Go."}]`,
+			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}},{"id":"b","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":[{"type":"text","text":"[image, 3 bytes]"},{"type":"text","text":"seen"}],"tool_call_id":"b"}` + "\n" +
+				`{"role":"tool","content":"{\"error\":\"no\"}","tool_call_id":"a"}` + "\n" + `{"role":"user","content":"And?"}` + "\n" + `{"role":"user","content":"Go."}`},
 		{llm.Converse, `{"system":[{"text":"s"},{"cachePoint":{"type":"default"}}],"messages":[]}`, `{"role":"system","content":"s"}`},
 		{llm.Converse, `{"system":[{"cachePoint":{"type":"default"}}],"messages":[{"role":"user","content":[]}]}`, `{"role":"user"}`},
 
+		{llm.Converse, `{"promptVariables":{},"messages":[{"role":"user","content":"a"}]}`, `{"role":"user","content":"a"}`},
 		{llm.Ollama, `{"messages":[{"role":"system","content":"s"},{"role":"USER","content":"a","images":["AAAA","AAAAAAAA"]},{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"f","arguments":{"x":1}}},{"function":{"name":"g","arguments":{}}},{"function":{"name":"f","arguments":{"x":2}}}]},
 			{"role":"tool","tool_name":"g","content":"of g"},{"role":"tool","tool_name":"f","content":"of 1"},{"role":"tool","content":"of 2"}]}`,
 			`{"role":"system","content":"s"}` + "\n" + `{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"[image, 3 bytes]"},{"type":"text","text":"[image, 6 bytes]"}]}` + "\n" +
 				`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"x":1}},{"id":"call_2","name":"g","arguments":{}},{"id":"call_3","name":"f","arguments":{"x":2}}],"thinking":[{"type":"text","text":"hm"}]}` + "\n" +
 				`{"role":"tool","content":"of g","tool_call_id":"call_2"}` + "\n" + `{"role":"tool","content":"of 1","tool_call_id":"call_1"}` + "\n" + `{"role":"tool","content":"of 2","tool_call_id":"call_3"}`},
 		{llm.Ollama, `[{"role":"user","content":""},{"role":"tool","tool_name":"f","content":"x"}]`, `{"role":"user"}` + "\n" + `{"role":"tool","content":"x"}`},
-		{llm.Ollama, `[{"role":"assistant","content":"","tool_calls":[{"id":"b","function":{"name":"f","arguments":{}}},{"id":"a","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_name":"f","tool_call_id":"a","content":"of a"},{"role":"tool","tool_name":"f","tool_call_id":"b","content":"of b"}]`,
-			`{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{}},{"id":"a","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":"of a","tool_call_id":"a"}` + "\n" + `{"role":"tool","content":"of b","tool_call_id":"b"}`},
+		{llm.Ollama, `[{"role":"assistant","content":"","tool_calls":[{"id":"b","function":{"name":"f","arguments":{}}},{"id":"a","function":{"name":"f","arguments":{}}},{"id":"c","function":{"name":"g","arguments":{}}}]},
+			{"role":"tool","tool_name":"f","tool_call_id":"a","content":"of a"},{"role":"tool","name":"g","content":"of c"},{"role":"tool","tool_name":"f","tool_call_id":"b","content":"of b"},{"role":"tool","tool_name":"f","content":"of none"}]`,
+			`{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{}},{"id":"a","name":"f","arguments":{}},{"id":"c","name":"g","arguments":{}}]}` + "\n" + `{"role":"tool","content":"of a","tool_call_id":"a"}` + "\n" +
+				`{"role":"tool","content":"of c","tool_call_id":"c"}` + "\n" + `{"role":"tool","content":"of b","tool_call_id":"b"}` + "\n" + `{"role":"tool","content":"of none"}`},
 	} {
 		messages, err := llm.FromConversation(tt.format, json.RawMessage(tt.doc))
 		got := ""

@@ -84,6 +84,26 @@ func TestConversation(t *testing.T) {
 {"role":"user","parts":[{"functionResponse":{"id":"b_2","name":"g","response":{"output":{"n":1.00}}}}]}
 {"role":"user","parts":[{"text":"And now?"}]}
 `,
+		llm.Converse: `{"role":"user","content":[{"text":"Both"},{"text":"orders."},{"text":"[image]"}]}
+{"role":"assistant","content":[{"text":"I look."},{"toolUse":{"toolUseId":"functions_f_0","name":"f","input":{"a": 1.0}}},{"toolUse":{"toolUseId":"b","name":"g","input":{"arguments":"{\"a\":"}}},{"toolUse":{"toolUseId":"c","name":"h","input":{}}}]}
+{"role":"user","content":[{"toolResult":{"toolUseId":"functions_f_0","content":[{"text":"fine"}],"status":"success"}},{"toolResult":{"toolUseId":"b","content":[{"text":"{\"error\":\"no such order\"}"}],"status":"error"}},{"toolResult":{"toolUseId":"c","content":[{"text":"` + lost + `"}],"status":"error"}}]}
+{"role":"assistant","content":[{"text":"I wait."}]}
+{"role":"user","content":[{"text":"Again."}]}
+{"role":"assistant","content":[{"toolUse":{"toolUseId":"b_2","name":"g","input":{"a":2}}}]}
+{"role":"user","content":[{"toolResult":{"toolUseId":"b_2","content":[{"text":"{\"n\":1.00}"}],"status":"success"}},{"text":"And now?"}]}
+`,
+		llm.Ollama: `{"role":"system","content":"Be brief."}
+{"role":"user","content":"Both\norders.\n[image]"}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"functions.f:0","function":{"name":"f","arguments":{"a": 1.0}}},{"id":"b","function":{"name":"g","arguments":{"arguments":"{\"a\":"}}},{"id":"c","function":{"name":"h","arguments":{}}}]}
+{"role":"tool","content":"fine","tool_name":"f","tool_call_id":"functions.f:0"}
+{"role":"tool","content":"{\"error\":\"no such order\"}","tool_name":"g","tool_call_id":"b"}
+{"role":"tool","content":"` + lost + `","tool_name":"h","tool_call_id":"c"}
+{"role":"assistant","content":"I wait."}
+{"role":"user","content":"Again."}
+{"role":"assistant","content":"","tool_calls":[{"id":"b_2","function":{"name":"g","arguments":{"a":2}}}]}
+{"role":"tool","content":"{\"n\":1.00}","tool_name":"g","tool_call_id":"b_2"}
+{"role":"user","content":"And now?"}
+`,
 	} {
 		got, err := llm.ToConversation(f, history())
 		if err != nil {

@@ -313,6 +313,41 @@ func TestMessages(t *testing.T) {
 {"role":"tool","content":"2","tool_call_id":"call_1"}
 {"role":"assistant","content":"2"}
 `},
+		{"members that are null, and names of other formats", llm.OpenAIChat, `[{"role":"user","content":"a","parts":null,"name":"function_call"},
+			{"role":"assistant","content":"b","audio":{"transcript":"b"}}]`, `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":"b"}` + "\n"},
+		{"a message with a type and a list without calls", llm.Anthropic, `[{"type":"message","role":"user","content":[{"x":1},{"type":"text","text":"a"}],"tool_calls":null},{"role":"system","content":"s"}]`,
+			`{"role":"user","content":"a"}` + "\n" + `{"role":"system","content":"s"}` + "\n"},
+		{"parts whose text is left out", llm.OpenAIChat, `[{"role":"user","content":[{"type":"text"},{"type":"input_text"},{"type":"output_text"},{"type":"summary_text"},{"type":"reasoning_text"},{"type":"text","text":"a"},5,"b"]}]`,
+			`{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":""},{"type":"text","text":""},{"type":"text","text":""},{"type":"text","text":""},{"type":"text","text":"a"},{"type":"text","text":"5"},{"type":"text","text":"b"}]}` + "\n"},
+		{"data in base64, and what only looks like it", llm.OpenAIResponses, `[{"role":"user","content":[{"type":"input_image","image_url":"data:bad type;base64,azAZ09+/-_~[:=@."},
+			{"type":"input_image","image_url":"https://h.example.com/x;base64,AAAA"},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}]}]`,
+			`{"role":"user","content":[{"type":"text","text":"[image, 7 bytes]"},{"type":"text","text":"[image]"},{"type":"text","text":"[file a.pdf, 3 bytes]"}]}` + "\n"},
+		{"an empty answer before a result, and an id that looks made", llm.OpenAIChat, `[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f"}}]},{"role":"assistant","content":""},{"role":"tool","tool_call_id":"x","content":"late"},
+			{"role":"assistant","tool_calls":[{"id":"call_1","function":{"name":"f"}},{"function":{"name":"f"}}]},{"role":"tool","tool_call_id":"call_1","content":"one"},{"role":"tool","content":"two"}]`,
+			`{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}}]}` + "\n" + `{"role":"assistant"}` + "\n" + `{"role":"tool","content":"late","tool_call_id":"x"}` + "\n" + `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"f","arguments":{}}]}` + "\n" +
+				`{"role":"tool","content":"one","tool_call_id":"call_1"}` + "\n" + `{"role":"tool","content":"two","tool_call_id":"call_2"}` + "\n"},
+		{"thinking alone, with and without its text", llm.Anthropic, `[{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"x"}]},{"role":"user","content":"a"}]`,
+			`{"role":"assistant","thinking":[{"type":"text","text":"hm"}]}` + "\n" + `{"role":"user","content":"a"}` + "\n"},
+		{"a failure of several texts", llm.Anthropic, `[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"text","text":"no "},{"type":"text","text":"order"}]}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":"{\"error\":\"no order\"}","tool_call_id":"a"}` + "\n"},
+		{"results in another order, reasoning between calls, and lists of tools", llm.OpenAIResponses, `[{"type":"reasoning","summary":[]},{"type":"mcp_list_tools","id":"l","tools":[]},
+			{"type":"function_call","call_id":"a","name":"f"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"type":"function_call","call_id":"b","name":"f"},
+			{"type":"function_call_output","call_id":"b","output":"of b"},{"type":"function_call_output","call_id":"a","output":"of a"},
+			{"role":"assistant","content":"One."},{"type":"reasoning","summary":[{"type":"summary_text","text":"two"}]},{"type":"function_call","call_id":"c","name":"f"},{"role":"assistant","content":"Three."},
+			{"type":"local_shell_call","id":"l1","call_id":"l1"},{"type":"local_shell_call","id":"l2","call_id":"l2"},{"type":"local_shell_call_output","id":"l2","output":"of l2"},{"type":"local_shell_call_output","output":"of l1"},
+			{"type":"apply_patch_call","call_id":"p","operation":{"path":"x"}},{"type":"function_call_output","call_id":"c","output":"of c"}]`,
+			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}}]}` + "\n" + `{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{}}],"thinking":[{"type":"text","text":"hm"}]}` + "\n" +
+				`{"role":"tool","content":"of b","tool_call_id":"b"}` + "\n" + `{"role":"tool","content":"of a","tool_call_id":"a"}` + "\n" + `{"role":"assistant","content":"One."}` + "\n" +
+				`{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}],"thinking":[{"type":"text","text":"two"}]}` + "\n" +
+				`{"role":"assistant","content":"Three.","tool_calls":[{"id":"l1","name":"local_shell","arguments":{}},{"id":"l2","name":"local_shell","arguments":{}}]}` + "\n" +
+				`{"role":"tool","content":"of l2","tool_call_id":"l2"}` + "\n" + `{"role":"tool","content":"of l1","tool_call_id":"l1"}` + "\n" +
+				`{"role":"assistant","tool_calls":[{"id":"p","name":"apply_patch","arguments":{"path":"x"}}]}` + "\n" + `{"role":"tool","content":"of c","tool_call_id":"c"}` + "\n"},
+		{"results with and without ids", llm.Gemini, `[{"role":"system","parts":[{"text":"S"}]},{"role":"model","parts":[{"functionCall":{"id":"a","name":"f"}},{"functionCall":{"id":"b","name":"f"}},{"tool_call":{"id":"t","toolType":"X"}},
+			{"executableCode":{"id":"p","code":"1"}},{"executable_code":{"id":"q","code":"2"}}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"of a"}}},{"functionResponse":{"name":"f","response":{"output":"of b"}}},
+			{"codeExecutionResult":{"id":"q","output":"2"}},{"code_execution_result":{"id":"p","output":"1"}}]},{"role":"user"}]`,
+			`{"role":"system","content":"S"}` + "\n" + `{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}},{"id":"b","name":"f","arguments":{}},{"id":"t","name":"x","arguments":{}},` +
+				`{"id":"p","name":"code_execution","arguments":{"id":"p","code":"1"}},{"id":"q","name":"code_execution","arguments":{"id":"q","code":"2"}}]}` + "\n" +
+				`{"role":"tool","content":"of a","tool_call_id":"a"}` + "\n" + `{"role":"tool","content":"of b","tool_call_id":"b"}` + "\n" + `{"role":"tool","content":"2","tool_call_id":"q"}` + "\n" + `{"role":"tool","content":"1","tool_call_id":"p"}` + "\n" + `{"role":"user"}` + "\n"},
 	} {
 		t.Run(string(tt.format)+"/"+tt.name, func(t *testing.T) {
 			got, err := llm.FromConversation(tt.format, json.RawMessage(tt.conversation))
@@ -428,6 +463,9 @@ func TestMalformed(t *testing.T) {
 		{llm.OpenAIResponses, json.RawMessage(`{"input":[{"type":"item_reference","id":"msg_1"}]}`), "invalid_conversation", "/input/0"},
 		{llm.OpenAIResponses, json.RawMessage(`[{"role":"tool","content":"a"}]`), "invalid_conversation", "/0/role"},
 		{llm.OpenAIResponses, json.RawMessage(`[7]`), "invalid_conversation", "/0"},
+		{llm.OpenAIResponses, json.RawMessage(`[{"id":"msg_1"}]`), "invalid_conversation", "/0"},
+		{llm.Converse, json.RawMessage(`[{"role":"tool","content":[]}]`), "invalid_conversation", "/0/role"},
+		{llm.Ollama, json.RawMessage(`[{"role":"` + secret + `"}]`), "invalid_conversation", "/0/role"},
 		{llm.Gemini, json.RawMessage(`[{"role":"assistant","parts":[]}]`), "invalid_conversation", "/0/role"},
 		{llm.Gemini, json.RawMessage(`[7]`), "invalid_conversation", "/0"},
 	} {
