@@ -75,6 +75,9 @@ func (t *Transcript) rows() []row {
 		}
 	}
 	rows = append(rows, t.added...)
+	for i := range rows {
+		rows[i].ToolCalls = slices.Clone(rows[i].ToolCalls) // the agent may change what it gets
+	}
 	m := newRecordedCalls(t.groups)
 	m.match(rows)
 	for _, g := range t.groups {
@@ -106,7 +109,6 @@ func (t *Transcript) rows() []row {
 func (r *row) takeIDs() {
 	for i, c := range r.results {
 		if c != nil && c.modelID != "" && c.id != r.ToolCalls[i].ID {
-			r.ToolCalls = slices.Clone(r.ToolCalls) // the transcript keeps the others
 			r.ToolCalls[i].ID = c.id
 		}
 	}

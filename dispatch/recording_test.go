@@ -803,6 +803,57 @@ func TestTranscriptOfARunMadeByHand(t *testing.T) {
 	if want := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me see."},{"role":"assistant","content":"Done."}]`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
+	run = &dispatch.Run{Instruction: "hi"}
+	const calls = 16
+	var tools sync.WaitGroup // of an agent that is tested with the run
+	for range calls {
+		tools.Go(func() {
+			if run.Err() == nil {
+				run.Transcript().Add(says("assistant", "I am a tool."))
+			}
+		})
+	}
+	tools.Wait()
+	if n := len(run.Transcript().Messages()); n != 1+calls {
+		t.Errorf("%d messages after %d calls", n, calls)
+	}
+}
+
+// An agent may change the messages that it has got, for example to shorten arguments, while its handler reads the
+// transcript because the time is over.
+func TestTheAgentMayChangeMessagesOfTheTranscript(t *testing.T) {
+	asks := func(id string) dispatch.Message {
+		return dispatch.Message{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: id, Name: "get_order", Arguments: json.RawMessage(`{}`)}}}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
+			dispatch.RecorderOf(run.Transcript()).SetConversation(ctx, []dispatch.Message{asks("of the model")})
+			run.Transcript().Add(asks("added"))
+			for _, got := range [][]dispatch.Message{run.Transcript().Messages(), run.Transcript().Response("Done.").Messages} {
+				for _, m := range got {
+					for i := range m.ToolCalls {
+						m.ToolCalls[i] = dispatch.ToolCall{ID: "changed"}
+					}
+				}
+			}
+			time.Sleep(time.Hour)
+			return nil, nil
+		}, tools)
+		w := post(h, seedBody, nil)
+		ids := 0
+		for _, m := range dispatch.CheckResponse(w.Body.Bytes()).Messages {
+			for _, call := range m.ToolCalls {
+				if ids++; call.ID == "changed" || call.Name != "get_order" {
+					t.Errorf("the response has the call %s", call)
+				}
+			}
+		}
+		if ids != 2 {
+			t.Errorf("the response has %d calls: %s", ids, w.Body)
+		}
+		time.Sleep(time.Hour) // until the agent has returned
+	})
 }
 
 // An agent with a model adds the model's messages as they come. The calls in them are recorded with

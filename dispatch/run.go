@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"sync"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire"
@@ -12,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A Run is one dispatch, as the agent receives it. The agent must not change its raw JSON while
-// other goroutines read it.
+// A Run is one dispatch, as the agent receives it. Its methods are safe for concurrent use. The agent must not
+// change its fields or their raw JSON: the handler reads them too, even while the agent runs.
 type Run struct {
 	// TaskID, RunID and AgentID are the platform's ids. Today they are decimal digits. They are ""
 	// if the platform sent none. TokenJTI is the id of the run token. They are safe to log.
@@ -109,7 +110,12 @@ func (r *Run) Err() error {
 	return context.Cause(t.agent)
 }
 
+// byHand guards the transcripts of runs that this package did not make, which may be copied.
+var byHand sync.Mutex
+
 func (r *Run) recording() *Transcript {
+	byHand.Lock()
+	defer byHand.Unlock()
 	if r.transcript == nil {
 		r.transcript = &Transcript{run: r, numbers: new(atomic.Int64)}
 	}

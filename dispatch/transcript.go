@@ -281,7 +281,8 @@ const maxTranscriptProblems = 100
 // system messages. If the agent has added the instruction, it is not repeated. The agent's own
 // conversation comes first. Recorded calls, added messages and the conversations of sub-agents
 // follow in the order of time. A sub-agent's conversation stands at its first request or call. The
-// result of a call that has not ended is a failure.
+// result of a call that has not ended is a failure. The caller may change the list and the calls in it,
+// but not their JSON.
 func (t *Transcript) Messages() []Message {
 	t.settle()
 	t.mu.Lock()

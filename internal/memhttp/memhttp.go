@@ -108,7 +108,8 @@ func reportWritten(ctx context.Context, host string) {
 // serverRequest returns the request as a server receives it.
 func serverRequest(r *http.Request, body []byte) *http.Request {
 	in := r.WithContext(r.Context())
-	in.Header = r.Header.Clone()
+	url := *r.URL // a handler may rewrite it
+	in.URL, in.Header = &url, r.Header.Clone()
 	if in.Header == nil {
 		in.Header = make(http.Header)
 	}

@@ -69,6 +69,31 @@ func TestStreamTransport(t *testing.T) {
 	}
 }
 
+// A handler may rewrite the URL of its request, as servers permit. It belongs to the handler, which may still run when
+// the round trip has ended.
+func TestTheHandlerHasItsOwnURL(t *testing.T) {
+	for name, transport := range map[string]func(http.Handler) http.RoundTripper{
+		"whole": memhttp.NewTransport, "stream": memhttp.NewStreamTransport,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://any.test/path?q=1", strings.NewReader("ping"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = transport(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				time.Sleep(2 * time.Second)
+				r.URL.Path = "/other"
+			})).RoundTrip(r)
+			time.Sleep(time.Minute)
+			if !errors.Is(err, context.DeadlineExceeded) || r.URL.String() != "http://any.test/path?q=1" {
+				t.Errorf("%s: %v, the URL is %s", name, err, r.URL)
+			}
+		})
+	}
+}
+
 // The response begins with the first flush, and later writes arrive as they are made.
 func TestStreamArrivesAsItIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

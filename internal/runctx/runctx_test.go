@@ -28,17 +28,22 @@ func TestValuesAreFoundByTheirType(t *testing.T) {
 	}
 }
 
-// Requests outside of runs are counted, and the first one is logged.
+// Requests outside of runs are counted, and the first one of the process is logged.
 func TestOutside(t *testing.T) {
+	before, lines := runctx.Outside(), 1
+	if before > 0 { // this test has run before
+		lines = 0
+	}
 	var log bytes.Buffer
 	defer slog.SetDefault(slog.Default())
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		runctx.CountOutside(t.Context())
 	}
-	if got := log.String(); runctx.Outside() != 3 || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") ||
-		!strings.Contains(got, "pass the agent's context to the SDK") {
-		t.Errorf("%d requests, logged %s", runctx.Outside(), got)
+	const text = "pass the agent's context to the SDK"
+	got, n := log.String(), runctx.Outside()-before
+	if n != 3 || strings.Count(got, "\n") != lines || strings.Count(got, "level=WARN") != lines || strings.Count(got, text) != lines {
+		t.Errorf("%d requests, logged %s", n, got)
 	}
 }
 
