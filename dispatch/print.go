@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,9 +25,10 @@ func withoutToken(body json.RawMessage, token string) json.RawMessage {
 	if !redact.Has(body, token) {
 		return body
 	}
-	without := json.RawMessage(redact.New(token).Redact(string(body)))
-	if !json.Valid(without) { // a token of digits stands in a number, too
+	var without bytes.Buffer
+	redact.New(token).RedactTo(&without, string(body))
+	if !json.Valid(without.Bytes()) { // a token of digits stands in a number, too
 		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
 	}
-	return without
+	return without.Bytes()
 }

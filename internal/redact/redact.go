@@ -3,6 +3,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"iter"
@@ -136,11 +137,24 @@ func (s *Set) Redact(text string) string {
 	if s == nil {
 		return text
 	}
+	hidden := s.mark(text)
+	return hidden.apply(text)
+}
+
+// RedactTo writes what [Set.Redact] returns.
+func (s *Set) RedactTo(b *bytes.Buffer, text string) {
+	hidden := s.mark(text)
+	hidden.write(b, text)
+}
+
+// mark marks the secrets in text.
+func (s *Set) mark(text string) marks {
 	forms := s.forms.Reveal()
 	hidden := markAll(text, forms.raw)
 	if strings.ContainsAny(text, `\%~`) {
 		if uint64(len(text)) > math.MaxUint32 { // too long for ends
-			return Placeholder
+			hidden.add(0, len(text))
+			return hidden
 		}
 		ends := make([]uint32, len(text)+1)
 		bare := string(unescape(make([]byte, 0, len(text)), ends, text))
@@ -149,7 +163,7 @@ func (s *Set) Redact(text string) string {
 			hidden.add(int(ends[from]), int(ends[to]))
 		}
 	}
-	return hidden.apply(text)
+	return hidden
 }
 
 // marks has a bit for each byte of a text, set where a secret is. Its memory does not depend on how many there are.
@@ -203,19 +217,27 @@ func (m *marks) apply(text string) string {
 	if m.bits == nil {
 		return text
 	}
+	var b strings.Builder
+	m.write(&b, text)
+	return b.String()
+}
+
+// write is apply to what grows.
+func (m *marks) write(b interface {
+	Grow(n int)
+	WriteString(s string) (int, error)
+}, text string) {
 	size, done := len(text), 0
 	for from, to := range m.stretches() {
 		size += len(Placeholder) - (to - from)
 	}
-	var b strings.Builder
 	b.Grow(size)
 	for from, to := range m.stretches() {
-		b.WriteString(text[done:from])
-		b.WriteString(Placeholder)
+		_, _ = b.WriteString(text[done:from])
+		_, _ = b.WriteString(Placeholder)
 		done = to
 	}
-	b.WriteString(text[done:])
-	return b.String()
+	_, _ = b.WriteString(text[done:])
 }
 
 // find reports every occurrence of form in text, including overlapping ones (Knuth, Morris and Pratt).
