@@ -15,19 +15,14 @@ import (
 
 // Comparisons says how a candidate differs from a baseline in the same cases. [Compare] makes it.
 type Comparisons struct {
-	// Verdict says whether something has changed in these cases. It is [Improved] or [Regressed] if P is
-	// below 0.05 for the rate whether faults count as failures or are dropped, in the same direction. Otherwise it is
-	// [CannotTell], which does not mean that nothing has changed. Reason says where the faults, or trials that may not be
-	// independent, matter.
-	Verdict Verdict
-	Reason  string
-
 	// Gates are the decisions about the margins in the candidate's GateBy, the rate first. Gate is [Failed] if one
 	// of them or the candidate's [Experiment.Bar] failed, or else [Undecided] if one is undecided, or else
 	// [Passed]. It is "" if there are none.
 	Gate  Verdict
 	Gates []Comparison
 
+	verdict  Verdict           // about the rate, whatever the faults are
+	reason   string            // where the faults, or trials that may not be independent, matter to it
 	missing  []string          // ids of cases that ran in one of the experiments only, which do not count
 	rates    []Comparison      // faults are counted, dropped, the baseline's dropped, the candidate's dropped
 	scores   []Comparison      // that both experiments have
@@ -55,9 +50,11 @@ type Comparison struct {
 	P float64 `json:"p,omitempty"`
 
 	// Verdict is Improved, Regressed or CannotTell: by P for the rate of several cases, and otherwise by the interval,
-	// which misses the truth by chance in one of 20. More of a measure is a regression. Seconds have no verdict,
-	// because all trials of an experiment share the load of the machine. The verdict of a gate is Passed, Failed or
-	// Undecided, and Reason says why.
+	// which misses the truth by chance in one of 20. CannotTell does not mean that nothing has changed. The rate, of the
+	// whole and of a slice, has Improved or Regressed only if P is below 0.05 whether faults count as failures or are
+	// dropped, in the same direction; Reason says where the faults, or trials that may not be independent, matter. More
+	// of a measure is a regression. Seconds have no verdict, because all trials of an experiment share the load of the
+	// machine. The verdict of a gate is Passed, Failed or Undecided, and Reason says why.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 
@@ -97,7 +94,7 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 		return nil, err
 	}
 	c := &Comparisons{
-		Verdict: CannotTell, columns: candidate.SliceBy, names: map[string]string{}, ungraded: baseline.ungraded() || candidate.ungraded(),
+		verdict: CannotTell, columns: candidate.SliceBy, names: map[string]string{}, ungraded: baseline.ungraded() || candidate.ungraded(),
 	}
 	var pairs [][2]caseResult
 	before := map[string]caseResult{}
@@ -182,7 +179,9 @@ func comparable(baseline, candidate *Experiment) error {
 // and the scores of each slice of the candidate's SliceBy, and the rate of each case, the worst
 // regression first.
 func (c *Comparisons) Figures() []Comparison {
-	return slices.Concat(c.rates, c.scores, c.slices, c.cases)
+	list := slices.Concat(c.rates, c.scores, c.slices, c.cases)
+	list[0].Verdict, list[0].Reason = c.verdict, c.reason
+	return list
 }
 
 func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungraded }
@@ -206,19 +205,19 @@ func (c *Comparisons) decideVerdict() {
 	with := &c.rates[0]
 	switch without := c.withoutFaults(); {
 	case without != nil && without.Verdict == with.Verdict:
-		c.Verdict = with.Verdict
+		c.verdict = with.Verdict
 	case without == nil && with.Verdict == CannotTell:
 	case with.Verdict != CannotTell:
-		c.Reason = string(with.Verdict) + " only if the faults are failures of the agent"
+		c.reason = string(with.Verdict) + " only if the faults are failures of the agent"
 	default:
-		c.Reason = string(without.Verdict) + " only if the faults are not failures of the agent"
+		c.reason = string(without.Verdict) + " only if the faults are not failures of the agent"
 	}
 }
 
 // doubt notes that the trials of a case do not look independent, if the verdict rests on that: they agree far more
 // inside each experiment than between the two, as with a cache, and one trial of each case would show no change.
 func (c *Comparisons) doubt(pairs [][2]caseResult) {
-	if c.Verdict == CannotTell {
+	if c.verdict == CannotTell {
 		return
 	}
 	within, between := 0.0, 0.0 // the probability that two trials of a case end unlike, summed over the cases
@@ -242,7 +241,7 @@ func (c *Comparisons) doubt(pairs [][2]caseResult) {
 		}
 	}
 	if p, _, _ := changeTest(single); within < between/2 && p >= 0.05 {
-		c.Reason = fmt.Sprintf("if trials are independent: those of a case agree far more in each version than between the two, "+
+		c.reason = fmt.Sprintf("if trials are independent: those of a case agree far more in each version than between the two, "+
 			"as with a cache; one trial of each would give p = %.3f", p)
 	}
 }
@@ -476,8 +475,8 @@ func (c *Comparisons) changes() string {
 // decide a gate that is undecided.
 func (c *Comparisons) conclusion() string {
 	d := c.rates[0].Difference
-	line := map[Verdict]string{Improved: "the candidate is better", Regressed: "the candidate is worse", CannotTell: "no difference is shown"}[c.Verdict]
-	if c.Verdict != CannotTell && c.Reason != "" {
+	line := map[Verdict]string{Improved: "the candidate is better", Regressed: "the candidate is worse", CannotTell: "no difference is shown"}[c.verdict]
+	if c.verdict != CannotTell && c.reason != "" {
 		line += ", if trials are independent"
 	}
 	line = fmt.Sprintf("in these %s %s; in cases like these ", d.about(), line)

@@ -101,8 +101,8 @@ func TestCompare(t *testing.T) {
 	} {
 		before := slices.Concat(same, same, same)
 		c := compare(t, scripted(before...), scripted(tt.candidate...))
-		if c.Verdict != tt.want || c.Bound("", tt.pass).Verdict != eval.Passed || tt.fail > 0 && c.Bound("", tt.fail).Verdict != eval.Failed {
-			t.Errorf("%s: %s, %s", tt.name, c.Verdict, c.Figures()[0])
+		if c.Figures()[0].Verdict != tt.want || c.Bound("", tt.pass).Verdict != eval.Passed || tt.fail > 0 && c.Bound("", tt.fail).Verdict != eval.Failed {
+			t.Errorf("%s: %s, %s", tt.name, c.Figures()[0].Verdict, c.Figures()[0])
 		}
 		if cases := compared(c, "cases"); !slices.IsSortedFunc(cases, func(a, b eval.Comparison) int { return cmp.Compare(a.Difference.Value, b.Difference.Value) }) {
 			t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, cases)
@@ -117,7 +117,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	one := compare(t, scripted("..........", "xxxxxxxxxx"), scripted("xxxxxxxxxx", ".........."))
-	if compared(one, "cases")[0].Verdict != eval.Regressed || compared(one, "cases")[0].Difference.Slice != "c1" || compared(one, "cases")[1].Verdict != eval.Improved || one.Verdict != eval.CannotTell || one.Figures()[0].Difference.Value != 0 {
+	if compared(one, "cases")[0].Verdict != eval.Regressed || compared(one, "cases")[0].Difference.Slice != "c1" || compared(one, "cases")[1].Verdict != eval.Improved || one.Figures()[0].Verdict != eval.CannotTell || one.Figures()[0].Difference.Value != 0 {
 		t.Errorf("%+v", one)
 	}
 }
@@ -135,8 +135,8 @@ func TestCompareOneTrial(t *testing.T) {
 	}{{good, bad, eval.Regressed, -0.35}, {bad, good, eval.Improved, 0.35}, {good, good, eval.CannotTell, 0}} {
 		c := compare(t, tt.baseline, tt.candidate)
 		p := map[bool]float64{true: 1.0 / 128, false: 1}[tt.value != 0]
-		if math.Abs(c.Figures()[0].P-p) > 1e-9 || c.Verdict != tt.want || c.Figures()[0].Difference.Value != tt.value || c.Figures()[0].Difference.Cases != 20 {
-			t.Errorf("%s, %s, want %s", c.Verdict, c.Figures()[0], tt.want)
+		if math.Abs(c.Figures()[0].P-p) > 1e-9 || c.Figures()[0].Verdict != tt.want || c.Figures()[0].Difference.Value != tt.value || c.Figures()[0].Difference.Cases != 20 {
+			t.Errorf("%s, %s, want %s", c.Figures()[0].Verdict, c.Figures()[0], tt.want)
 		}
 	}
 }
@@ -147,12 +147,12 @@ func TestChangeInTheseCases(t *testing.T) {
 	good := scripted(repeated(30, "........")...)
 	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
 	c := compare(t, good, broken)
-	if c.Verdict != eval.Regressed || c.Figures()[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Figures()[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
+	if c.Figures()[0].Verdict != eval.Regressed || c.Figures()[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
+		t.Errorf("%s: %s, %s, %s", c.Figures()[0].Verdict, c.Figures()[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
 	}
 	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
-	if one.Verdict != eval.Regressed || one.Bound("", 1).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s", one.Verdict, one.Figures()[0], one.Bound("", 1).Verdict)
+	if one.Figures()[0].Verdict != eval.Regressed || one.Bound("", 1).Verdict != eval.Undecided {
+		t.Errorf("%s: %s, %s", one.Figures()[0].Verdict, one.Figures()[0], one.Bound("", 1).Verdict)
 	}
 }
 
@@ -161,19 +161,19 @@ func TestChangeInTheseCases(t *testing.T) {
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
 	c := compare(t, scripted(good...), scripted(outage...))
-	if c.Verdict != eval.CannotTell || c.Figures()[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Figures()[0], without(c), c.Bound("", 0.05).Verdict)
+	if c.Figures()[0].Verdict != eval.CannotTell || c.Figures()[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
+		t.Errorf("%s: %s, %s, %s", c.Figures()[0].Verdict, c.Figures()[0], without(c), c.Bound("", 0.05).Verdict)
 	}
 	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
-	if worse.Verdict != eval.Regressed {
-		t.Errorf("%s: %s, %s", worse.Verdict, worse.Figures()[0], without(worse))
+	if worse.Figures()[0].Verdict != eval.Regressed {
+		t.Errorf("%s: %s, %s", worse.Figures()[0].Verdict, worse.Figures()[0], without(worse))
 	}
 	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
 	a := scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...)
 	b := scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...)
 	for _, mixed := range []*eval.Comparisons{compare(t, a, b), compare(t, b, a)} {
-		if mixed.Verdict != eval.CannotTell || mixed.Figures()[0].P >= 0.05 || math.Abs(mixed.Figures()[0].Difference.Value) < 0.1 {
-			t.Errorf("%s: %s", mixed.Verdict, mixed.Figures()[0])
+		if mixed.Figures()[0].Verdict != eval.CannotTell || mixed.Figures()[0].P >= 0.05 || math.Abs(mixed.Figures()[0].Difference.Value) < 0.1 {
+			t.Errorf("%s: %s", mixed.Figures()[0].Verdict, mixed.Figures()[0])
 		}
 	}
 }
@@ -357,7 +357,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 		for range comparisons {
 			before := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 + plan.Detectable()/2 })
 			after := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 - plan.Detectable()/2 })
-			if compare(t, before, after).Verdict == eval.Regressed {
+			if compare(t, before, after).Figures()[0].Verdict == eval.Regressed {
 				found++
 			}
 		}
@@ -419,14 +419,14 @@ func TestTrialsThatAreNotIndependent(t *testing.T) {
 	}
 	changed, warned := 0, 0
 	for range testkit.Size(100, 2000) {
-		if c := compare(t, agent(true), agent(true)); c.Verdict != eval.CannotTell {
+		if c := compare(t, agent(true), agent(true)); c.Figures()[0].Verdict != eval.CannotTell {
 			changed++
-			if strings.HasPrefix(c.Reason, doubted) {
+			if strings.HasPrefix(c.Figures()[0].Reason, doubted) {
 				warned++
 			}
 		}
-		if c := compare(t, agent(false), agent(false)); c.Reason != "" {
-			t.Errorf("independent trials: %s: %s", c.Verdict, c.Reason)
+		if c := compare(t, agent(false), agent(false)); c.Figures()[0].Reason != "" {
+			t.Errorf("independent trials: %s: %s", c.Figures()[0].Verdict, c.Figures()[0].Reason)
 		}
 	}
 	if changed < 20 || warned < changed*8/10 {
@@ -434,8 +434,8 @@ func TestTrialsThatAreNotIndependent(t *testing.T) {
 	}
 	// What one trial of each case would show too is not doubted.
 	better := slices.Concat(repeated(8, "....."), repeated(22, "xxxxx"))
-	if c := compare(t, scripted(repeated(30, "xxxxx")...), scripted(better...)); c.Verdict != eval.Improved || c.Reason != "" {
-		t.Errorf("%s: %s", c.Verdict, c.Reason)
+	if c := compare(t, scripted(repeated(30, "xxxxx")...), scripted(better...)); c.Figures()[0].Verdict != eval.Improved || c.Figures()[0].Reason != "" {
+		t.Errorf("%s: %s", c.Figures()[0].Verdict, c.Figures()[0].Reason)
 	}
 	few := compare(t, scripted(slices.Concat(repeated(4, "xxxxx"), repeated(26, "....."))...), scripted(repeated(30, ".....")...))
 	var b bytes.Buffer
@@ -449,14 +449,14 @@ func TestCompareFaults(t *testing.T) {
 	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
 	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
 	c := compare(t, scripted(good...), scripted(faulty...))
-	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Figures()[0].Difference.Value > -0.5 || c.Verdict != eval.CannotTell {
+	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Figures()[0].Difference.Value > -0.5 || c.Figures()[0].Verdict != eval.CannotTell {
 		t.Errorf("%+v, %+v", c.Figures()[0], without(c))
 	}
 	if got := c.Bound("", 0.1).Verdict; got != eval.Undecided {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
-	if c.Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
+	if c.Figures()[0].Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
 		t.Errorf("baseline with faults: %s, %s, %s", c.Figures()[0], without(c), c.Bound("", 0.1).Verdict)
 	}
 	c = compare(t, scripted("!."), scripted(".!"))
@@ -647,11 +647,11 @@ func TestAgainstItself(t *testing.T) {
 		all := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
 		seed := uint64(10 * i)
 		baseline := experiment(seed, all, 0)
-		changes[compare(t, baseline, experiment(seed+1, all, 0)).Verdict]++
+		changes[compare(t, baseline, experiment(seed+1, all, 0)).Figures()[0].Verdict]++
 		if compare(t, baseline, experiment(seed+2, all, margin)).Bound("", margin).Verdict == eval.Passed {
 			gates++
 		}
-		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Verdict == eval.Regressed {
+		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Figures()[0].Verdict == eval.Regressed {
 			found++
 		}
 	}

@@ -317,11 +317,11 @@ func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Op
 
 // OK reports whether each trial passed or was skipped, and at least one passed.
 func (e *Experiment) OK() bool {
-	return e.Count(Passed) > 0 && e.Count(Passed)+e.Count(Skipped) == len(e.Trials)
+	return e.count(Passed) > 0 && e.count(Passed)+e.count(Skipped) == len(e.Trials)
 }
 
-// Count returns how many trials ended with the verdict.
-func (e *Experiment) Count(verdict Verdict) int {
+// count returns how many trials ended with the verdict.
+func (e *Experiment) count(verdict Verdict) int {
 	n := 0
 	for i := range e.Trials {
 		if e.Trials[i].Verdict == verdict {

@@ -149,7 +149,8 @@ func ExampleCompare() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(comparison.Verdict, comparison.Figures()[0])
+	rate := comparison.Figures()[0]
+	fmt.Println(rate.Verdict, rate)
 	fmt.Println(comparison.Gate)
 	// Output:
 	// 100 % [34.2, 100]

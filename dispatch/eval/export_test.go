@@ -59,6 +59,8 @@ func (e *Experiment) StopEarly()                                     { e.firstFa
 func (e *Experiment) Fingerprint() *fingerprint                      { return &e.fingerprint }
 func (t *Trial) Retries() int                                        { return t.retries }
 func (f Figure) Groups() int                                         { return f.groups }
+func (p Plan) Turns() int                                            { return p.turns }
+func (e *Experiment) Count(v Verdict) int                            { return e.count(v) }
 func (p Plan) Stored() int                                           { return p.stored }
 func (p Plan) Faults() int                                           { return p.faults }
 func (p Plan) Asked() int                                            { return p.asked }

@@ -161,11 +161,11 @@ func (c *Comparisons) facts() (list []fact) {
 	if without := c.withoutFaults(); c.faulty() && without != nil {
 		list = append(list, fact{Name: "faults dropped", Text: without.String()})
 	}
-	name := string(c.Verdict)
-	if c.Reason != "" {
-		name += " (" + c.Reason + ")"
+	name := string(c.verdict)
+	if c.reason != "" {
+		name += " (" + c.reason + ")"
 	}
-	list = append(list, fact{Name: name, Text: c.rates[0].String(), Change: c.Verdict})
+	list = append(list, fact{Name: name, Text: c.rates[0].String(), Change: c.verdict})
 	for i := range c.Gates {
 		list = append(list, fact{Name: "gate, " + c.Gates[i].bar(), Text: c.Gates[i].decision(), Property: "gate", Change: c.Gates[i].Verdict})
 	}

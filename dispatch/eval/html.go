@@ -204,7 +204,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	slowest := e.slowest()
 	p.choose(slowest)
 	for _, v := range verdicts {
-		if n := e.Count(v.verdict); n > 0 {
+		if n := e.count(v.verdict); n > 0 {
 			p.Counts = append(p.Counts, htmlCount{v.verdict, n, v.word})
 		}
 	}

@@ -41,8 +41,8 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.stats(), Figures: e.Figures(),
 		Counts: map[string]int{
-			"cases": len(caseTrials(e.Trials)), "trials": len(e.Trials), "passed": e.Count(Passed), "failed": e.Count(Failed),
-			"errors": e.Count(Errored), "cancelled": e.Count(Cancelled), "skipped": e.Count(Skipped),
+			"cases": len(caseTrials(e.Trials)), "trials": len(e.Trials), "passed": e.count(Passed), "failed": e.count(Failed),
+			"errors": e.count(Errored), "cancelled": e.count(Cancelled), "skipped": e.count(Skipped),
 		},
 		CaseList: []record{},
 	}

@@ -47,10 +47,10 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	e = e.sized()
 	out := bufio.NewWriter(w) // it keeps its first error for Flush
 	put := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
-	counts := fmt.Sprintf(`name="%s" tests="%d" failures="%d" errors="%d"`, attribute(e.Name), len(e.Trials), e.Count(Failed), e.Count(Errored)+e.Count(Cancelled))
+	counts := fmt.Sprintf(`name="%s" tests="%d" failures="%d" errors="%d"`, attribute(e.Name), len(e.Trials), e.count(Failed), e.count(Errored)+e.count(Cancelled))
 	took := fmt.Sprintf(`time="%.3f"`, e.Took.Seconds())
 	put("%s<testsuites %s %s>\n", xml.Header, counts, took)
-	put("  <testsuite %s skipped=\"%d\" %s timestamp=\"%s\">\n    <properties>\n", counts, e.Count(Skipped), took, e.Started.UTC().Format("2006-01-02T15:04:05"))
+	put("  <testsuite %s skipped=\"%d\" %s timestamp=\"%s\">\n    <properties>\n", counts, e.count(Skipped), took, e.Started.UTC().Format("2006-01-02T15:04:05"))
 	for _, p := range e.junitProperties() {
 		put("      <property name=\"%s\" value=\"%s\"></property>\n", attribute(p[0]), attribute(p[1]))
 	}

@@ -15,13 +15,13 @@ import (
 // Plan describes what [Run] would do.
 type Plan struct {
 	Trials int // at most, without those in Options.ResultsFile
-	Turns  int // at most: dispatches to the agent, of which a session has several
 
 	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if
 	// there are too few cases, or groups of them, for a gate: see [Experiment].GateBy.
 	Margin float64
 
 	cases, skipped, stored, faults int            // of the shard
+	turns                          int            // at most: dispatches to the agent, of which a session has several
 	again                          bool           // as Options.RetryFaults
 	checked                        runctx.Checked // cases of all shards that would run and expect something
 	asked                          int            // at most: calls of the [User], which has to see each response
@@ -75,7 +75,7 @@ func (o *Options) Plan(cases []Case, before ...*Experiment) (Plan, error) {
 				}
 			}
 			turns, asked := opts.turns(c)
-			p.Trials, p.Turns, p.asked = p.Trials+n, p.Turns+n*turns, p.asked+n*asked
+			p.Trials, p.turns, p.asked = p.Trials+n, p.turns+n*turns, p.asked+n*asked
 		}
 	}
 	p.all = Figure{}.over(&all, trials)
@@ -120,8 +120,8 @@ func (p Plan) String() string {
 	if p.all.groups > 0 {
 		s += " in " + text.Plural(p.all.groups, "group")
 	}
-	if p.Turns != p.Trials {
-		s += fmt.Sprintf(" with %s", text.Plural(p.Turns, "turn"))
+	if p.turns != p.Trials {
+		s += fmt.Sprintf(" with %s", text.Plural(p.turns, "turn"))
 	}
 	if p.asked > 0 {
 		s += fmt.Sprintf(" and %s of the user", text.Plural(p.asked, "call"))

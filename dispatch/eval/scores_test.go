@@ -254,7 +254,7 @@ func TestCompareScores(t *testing.T) {
 	*after.TrialBudget() = eval.Budget{Calls: 8}
 	c := compare(t, before, after)
 	calls := compared(c, "scores")[slices.IndexFunc(compared(c, "scores"), func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
-	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
+	if c.Figures()[0].Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
 		math.Abs(calls.Difference.Low-1) > 1e-6 || math.Abs(calls.Difference.High-1) > 1e-6 || calls.Difference.Cases != 8 {
 		t.Errorf("%+v", calls)
 	}

@@ -144,11 +144,8 @@ func compareSlices(baseline, candidate *Experiment) (list []Comparison) {
 		for _, s := range candidate.slices(column) {
 			if old := before[s.value]; old != nil {
 				if c, err := Compare(old, s.Experiment); err == nil { // else none of its cases ran in both
-					for _, one := range append([]Comparison{c.rates[0]}, c.scores...) {
+					for _, one := range append(c.Figures()[:1:1], c.scores...) {
 						one.Baseline.Slice, one.Candidate.Slice, one.Difference.Slice = s.name(), s.name(), s.name()
-						if one.Difference.Name == "rate" {
-							one.Verdict, one.Reason = c.Verdict, c.Reason
-						}
 						list = append(list, one)
 					}
 				}

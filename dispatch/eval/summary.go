@@ -190,7 +190,7 @@ func (e *Experiment) slowest() (list []table) {
 func (e *Experiment) counts(colour bool) string {
 	var counts []string
 	for _, v := range verdicts {
-		if n := e.Count(v.verdict); n > 0 || v.verdict == Passed {
+		if n := e.count(v.verdict); n > 0 || v.verdict == Passed {
 			counts = append(counts, terminal.Paint(colour && n > 0, v.style, fmt.Sprintf("%d %s", n, v.word)))
 		}
 	}

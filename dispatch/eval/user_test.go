@@ -300,7 +300,7 @@ func TestPlanOfUsers(t *testing.T) {
 	opts := &eval.Options{Trials: 2, User: helpful}
 	plan, err := opts.Plan(cases)
 	const want = "at most 8 trials of 4 cases with 48 turns and 46 calls of the user; a comparison of this size finds a difference of about 98 points in these cases; a gate needs at least 6 cases"
-	if err != nil || plan.Turns != 2*(10+3+10+1) || plan.Asked() != 2*(10+3+10) || plan.String() != want {
+	if err != nil || plan.Turns() != 2*(10+3+10+1) || plan.Asked() != 2*(10+3+10) || plan.String() != want {
 		t.Errorf("%s, error %v", plan, err)
 	}
 	// A user that never ends costs exactly as much.
@@ -312,7 +312,7 @@ func TestPlanOfUsers(t *testing.T) {
 		asked.Add(1)
 		return "Guess.", nil
 	}})
-	if asked.Load() != int64(plan.Asked()) || turns.Load() != int64(plan.Turns) {
+	if asked.Load() != int64(plan.Asked()) || turns.Load() != int64(plan.Turns()) {
 		t.Errorf("%d calls of the user and %d turns, the plan is %s", asked.Load(), turns.Load(), plan)
 	}
 	// What a file has already is not in the plan.
@@ -324,14 +324,14 @@ func TestPlanOfUsers(t *testing.T) {
 	if _, err := eval.Run(ctx, dispatchtest.Target{Agent: clerk}, cases, stored); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := stored.Plan(cases); err != nil || left.Stored() != 1 || left.Trials != 7 || left.Turns != 48-10 || left.Asked() != 46-10 {
+	if left, err := stored.Plan(cases); err != nil || left.Stored() != 1 || left.Trials != 7 || left.Turns() != 48-10 || left.Asked() != 46-10 {
 		t.Errorf("after one trial: %+v, error %v", left, err)
 	}
-	if plan, err = (&eval.Options{}).Plan(cases); err != nil || !strings.Contains(plan.String(), ", 3 skipped") || plan.Turns != 1 || plan.Asked() != 0 {
+	if plan, err = (&eval.Options{}).Plan(cases); err != nil || !strings.Contains(plan.String(), ", 3 skipped") || plan.Turns() != 1 || plan.Asked() != 0 {
 		t.Errorf("without a user: %s, error %v", plan, err)
 	}
 	byHand := []eval.Case{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
-	if plan, err = (&eval.Options{Shard: "1/2"}).Plan(byHand); err != nil || !strings.Contains(plan.String(), "of 2 cases") || plan.Trials != 2 || plan.Turns != 2 {
+	if plan, err = (&eval.Options{Shard: "1/2"}).Plan(byHand); err != nil || !strings.Contains(plan.String(), "of 2 cases") || plan.Trials != 2 || plan.Turns() != 2 {
 		t.Errorf("a shard of cases without an instruction: %s, error %v", plan, err)
 	}
 }
@@ -376,7 +376,7 @@ func TestUserOfACase(t *testing.T) {
 	if e.Fingerprint().User != "unversioned" || *e.Fingerprint() != *run(t, clerk, byHand(), opts).Fingerprint() {
 		t.Errorf("%+v", e.Fingerprint())
 	}
-	if plan, err := opts.Plan(cases); err != nil || plan.Turns != 2+2+2+4 || plan.Asked() != 2+2+2+5 {
+	if plan, err := opts.Plan(cases); err != nil || plan.Turns() != 2+2+2+4 || plan.Asked() != 2+2+2+5 {
 		t.Errorf("%+v, error %v", plan, err)
 	}
 }

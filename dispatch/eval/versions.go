@@ -57,7 +57,7 @@ func versions(ordered []*Experiment, steps []*Comparisons) (list []table) {
 		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
 		if i > 0 {
 			c := steps[i-1]
-			row = append(row, figure(c.rates[0].Difference.difference()), changed(c.Verdict))
+			row = append(row, figure(c.rates[0].Difference.difference()), changed(c.verdict))
 			for _, s := range c.scores {
 				changes[s.Difference.Name] = s.Verdict
 			}

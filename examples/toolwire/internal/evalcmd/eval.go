@@ -353,7 +353,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if worldless() {
 		return nil, errors.New(noWorld)
 	}
-	if ctx.Err() != nil && set.Count(eval.Cancelled) > 0 {
+	if ctx.Err() != nil && cancelled(set) {
 		next := "the trials that ended are not kept; -results FILE keeps them, and the same command then goes on where it stopped"
 		if o.ResultsFile != "" {
 			next = "the trials that ended are in " + o.ResultsFile + "; run the same command again to go on where it stopped"

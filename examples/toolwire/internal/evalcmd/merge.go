@@ -253,7 +253,7 @@ func (o *options) planGates(stdout io.Writer) error {
 // judge compares with the baseline, if there is one, and returns the exit status.
 func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	switch {
-	case set.Count(eval.Cancelled) > 0, o.baseline == "" && o.minRate == 0 && !set.OK():
+	case cancelled(set), o.baseline == "" && o.minRate == 0 && !set.OK():
 		return commandline.NotWell
 	case o.baseline == "" && o.minRate == 0:
 		return commandline.OK
@@ -271,7 +271,7 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 		return o.complain(stderr, err)
 	}
 	undecided := func(gate eval.Comparison) bool { return gate.Verdict == eval.Undecided }
-	if c.Gate == eval.Undecided && c.Verdict == eval.Regressed && slices.ContainsFunc(c.Gates, undecided) {
+	if c.Gate == eval.Undecided && c.Figures()[0].Verdict == eval.Regressed && slices.ContainsFunc(c.Gates, undecided) {
 		return statusRegressed
 	}
 	return statuses[c.Gate]

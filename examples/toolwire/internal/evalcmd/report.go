@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
@@ -81,9 +82,14 @@ func (o *options) openReports(files ...string) (all reports, err error) {
 	return all, nil
 }
 
+// cancelled reports whether a trial did not end.
+func cancelled(e *eval.Experiment) bool {
+	return slices.ContainsFunc(e.Trials, func(t eval.Trial) bool { return t.Verdict == eval.Cancelled })
+}
+
 // write writes the reports. A comparison with trials that were cancelled would say nothing.
 func (r reports) write(e *eval.Experiment, before ...*eval.Experiment) error {
-	if e.Count(eval.Cancelled) > 0 {
+	if cancelled(e) {
 		before = nil
 	}
 	var errs []error
