@@ -125,14 +125,15 @@ var schemaMembers = func() (names []string) {
 // platform requires. A list has at most 10,000 tools. OpenAI's two formats may be mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only
-// types of Gemini in upper case, such as "STRING", are written in lower case, since no other reader
+// types in another case, such as Gemini's "STRING", are written in lower case, since no other reader
 // knows them. A Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
 // The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that cannot be read: entries that are not
 // strict JSON, are not objects or have no name, members of the wrong type, members that set one thing twice
 // or use a name of the platform, tools without a name or schema, which are built into a provider or take free
-// text, and tools whose schema may be under another name. With this error, Import returns the tools of the other entries. All other entries of the format
-// Platform are read; [Validate] reports what the platform would reject.
+// text, and tools without arguments whose schema may be under another name. With this error, Import returns the
+// tools of the other entries. All other entries of the format Platform are read; [Validate] reports what the
+// platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)
@@ -470,8 +471,8 @@ var noSchemas = func() []string {
 	return names
 }()
 
-// schemaElsewhere returns the first member of an entry that may be the schema of the arguments, or the arguments of a
-// call: an object, a list of objects, or a text with one of them. It returns "" if there is none.
+// schemaElsewhere returns the first member of an entry that may be the schema of the arguments, or the arguments
+// of a call: an object, a list of objects, or a text with one of them. It returns "" if there is none.
 func schemaElsewhere(extra []ledger.Member) string {
 	for _, m := range extra {
 		value := m.Value

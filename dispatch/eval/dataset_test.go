@@ -151,6 +151,10 @@ func TestBadDatasets(t *testing.T) {
 		{"slips in JSON", head + "a,{x:1},[True],\nb,,[None],\n", "invalid_cell", []string{
 			"row 2, column state: the cell is not valid JSON at character 2: invalid character 'x' …", "row 2, column failure_rules: …", "row 3, column failure_rules: …"}},
 		{"tabs, with an axis", "name\tuser_instruction\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
+		{"tabs, with columns of another tool", "question\tanswer\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
+		{"tabs, with unknown columns", "Text\tClass\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
+		{"semicolons, with columns of another tool", "nr;Expected Output\na;b\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
+		{"a text with a bar", "a | b\nc\n", "invalid_header", []string{"row 1: the column user is missing; …"}},
 		{"old line ends", "user\ra\r", "unreadable", []string{"the lines end in CR alone: …"}},
 		{"no header", "Refund it,\n", "invalid_header", []string{"row 1: the column user is missing; …"}},
 		{"axis names", "user_instruction,initial_state,behavior_instructions\na,{,\n", "invalid_header", []string{

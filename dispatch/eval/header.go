@@ -114,13 +114,14 @@ func meant(what string, names []string) string {
 	return "The " + what + " are " + listed(list, maxListed)
 }
 
-// separated reports a problem, and true, if the columns are not separated by commas.
+// separated reports a problem, and true, if the columns are not separated by commas. The header is one cell.
 func (d *reader) separated(header string) bool {
 	for _, separator := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
 		names := strings.Split(strings.TrimRight(header, "\r"), separator[0])
 		isKnown := func(name string) bool {
-			meant, _ := didYouMean(strings.Trim(name, `"`), nil)
-			return meant != ""
+			name = strings.Trim(name, `"`)
+			meant, _ := didYouMean(name, nil)
+			return meant != "" || separator[0] == "\t" || standsFor(squashed(name)) != ""
 		}
 		if len(names) > 1 && slices.ContainsFunc(names[:min(len(names), 100)], isKnown) {
 			d.whole(unreadable, "the columns are separated by %s: save the file with commas", separator[1])
