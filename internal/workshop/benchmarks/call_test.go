@@ -23,7 +23,7 @@ const callsPerRun = 50
 
 // BenchmarkCall makes one tool call and unwraps its result, over a transport in memory and over a
 // connection on loopback: the example of the document, and larger results. The floor has a deadline
-// and neither retry, pacing, limits nor strictness.
+// and neither retry, pacing, limits nor strictness. The careful floor has a deadline, pacing and limits.
 func BenchmarkCall(b *testing.B) {
 	run := func(name string, transport http.RoundTripper, url string) {
 		args := map[string]string{"order_id": "4521"}
@@ -31,6 +31,22 @@ func BenchmarkCall(b *testing.B) {
 			hand := &floor.Client{HTTP: &http.Client{Transport: transport}, ProxyURL: url, Token: runToken}
 			measure(b)
 			for b.Loop() {
+				if _, err := hand.Call(context.Background(), "get_order", args); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/careful", func(b *testing.B) {
+			measure(b)
+			var hand *floor.CarefulClient
+			for i := 0; b.Loop(); i++ {
+				if i%callsPerRun == 0 {
+					var err error
+					fresh := floor.NewCareful(agentToken, transport, nil) // whose pace is not used up
+					if hand, err = fresh.Client(floor.Run{ProxyURL: url, Token: runToken}, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
 				if _, err := hand.Call(context.Background(), "get_order", args); err != nil {
 					b.Fatal(err)
 				}

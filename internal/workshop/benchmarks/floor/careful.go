@@ -109,7 +109,7 @@ type outcome struct {
 func (h *Careful) run(ctx context.Context, arrived time.Time, run Run) (string, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	client, err := h.client(run, end)
+	client, err := h.Client(run, end)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,8 @@ func (h *Careful) run(ctx context.Context, arrived time.Time, run Run) (string, 
 	return "The agent ran out of time before it had an answer.", nil
 }
 
-func (h *Careful) client(run Run, end func(error)) (*CarefulClient, error) {
+// Client returns a client for the calls of a run. It calls end when the proxy reports that the run is over.
+func (h *Careful) Client(run Run, end func(error)) (*CarefulClient, error) {
 	base, err := url.Parse(strings.TrimRight(run.ProxyURL, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
 		return nil, errors.New("the proxy URL cannot be used")
