@@ -18,7 +18,7 @@ import (
 )
 
 // However an agent ends while it reads a stream, the transcript has what came before, and a problem tells that the
-// answer is missing. The agent can read the stream to its end afterwards.
+// answer is missing. The agent can read the stream to its end afterwards. Then the transcript has the answer.
 func TestAgentsThatEndInAStream(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context, hangUp func()) error{
 		"timeout": func(ctx context.Context, _ func()) error { <-ctx.Done(); return ctx.Err() },
@@ -80,6 +80,9 @@ func TestAgentsThatEndInAStream(t *testing.T) {
 			}()
 			if rest, err := io.ReadAll((<-open).Body); err != nil || string(rest) != strings.Join(events[1:], "") {
 				t.Errorf("%s: then %q, %v", name, rest, err)
+			}
+			if got := brief(append(ended.Run.Transcript().Messages(), dispatch.Message{})); got != want+"; assistant Order 1 is shipped." {
+				t.Errorf("%s: then %s", name, got)
 			}
 			time.Sleep(2 * time.Hour) // until each agent has returned
 		})
