@@ -284,7 +284,7 @@ func TestAnswers(t *testing.T) {
 
 		{"a number as text and id, and arguments in a text", google, exch(gemini(`{"text":4},{"functionCall":{"id":7,"name":"f","args":"{\"a\":1}"}}`, finish)),
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
-		{"names of protocol buffers", google, sse(`{"candidates":[{"content":{"parts":[{"function_call":{"name":"f","will_continue":true}}]}}]}`,
+		{"names of protocol buffers", google, sse(`{"candidates":[{"content":{"parts":[{"thought_signature":"x"},{"video_metadata":{}},{"function_call":{"name":"f","will_continue":true}}]}}]}`,
 			`{"candidates":[{"content":{"parts":[{"function_call":{"partial_args":[{"json_path":"$.a","string_value":"b"},{"json_path":"$.b","number_value":2},{"json_path":"$.c","bool_value":true},{"json_path":"$.d","null_value":"NULL_VALUE"}]}}]},"finish_reason":1}]}`),
 			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"a":"b","b":2,"c":true,"d":null}}]}`},
 		{"blocked, in names of protocol buffers", google, `{"prompt_feedback":{"block_reason":2}}`, none},

@@ -439,14 +439,14 @@ func partText(part json.RawMessage) (s string, ok bool) {
 
 // geminiPartText returns the text of a part of Gemini's, which has no type.
 func geminiPartText(part json.RawMessage) (string, bool) {
-	for name, value := range rawjson.Members(part) {
+	for name, value := range geminiMembers(part) {
 		switch name {
 		case "text":
 			return plain(value), true
-		case "inlineData", "inline_data":
-			return media("data", nil, textOf(value, "mimeType", "mime_type"), member(value, "data")), true
-		case "fileData", "file_data":
-			return media("file", nil, textOf(value, "mimeType", "mime_type"), nil), true
+		case "inlineData":
+			return media("data", nil, plain(geminiMember(value, "mimeType")), member(value, "data")), true
+		case "fileData":
+			return media("file", nil, plain(geminiMember(value, "mimeType")), nil), true
 		}
 	}
 	return "", false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,9 +15,34 @@ import (
 )
 
 func geminiRequest(doc json.RawMessage) prompt {
-	p := requestOf("contents", "systemInstruction", "system_instruction")(doc)
-	p.cached = p.found && textOf(doc, "cachedContent", "cached_content") != ""
+	p := requestOf("contents")(doc)
+	p.system, p.cached = geminiMember(doc, "systemInstruction"), p.found && plain(geminiMember(doc, "cachedContent")) != ""
 	return p
+}
+
+// geminiMembers yields the members of an object by their names in the API, functionCall also for function_call.
+func geminiMembers(object json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for name, value := range rawjson.Members(object) {
+			words := strings.Split(name, "_")
+			for i, word := range words[1:] {
+				words[i+1] = strings.ToUpper(word[:min(len(word), 1)]) + word[min(len(word), 1):]
+			}
+			if !yield(strings.Join(words, ""), value) {
+				return
+			}
+		}
+	}
+}
+
+// geminiMember is [member] for the name of a member in the API.
+func geminiMember(object json.RawMessage, name string) json.RawMessage {
+	for known, value := range geminiMembers(object) {
+		if known == name && isSet(value) {
+			return value
+		}
+	}
+	return nil
 }
 
 // gemini converts an element of Gemini's contents.
@@ -57,7 +83,7 @@ func (c *converter) geminiPart(part json.RawMessage) {
 		return
 	}
 	said, ok := geminiPartText(part)
-	for name, value := range rawjson.Members(part) {
+	for name, value := range geminiMembers(part) {
 		if !ok && isSet(value) && !slices.Contains(geminiNotes, name) { // of a kind that is not known
 			said, ok = "["+text.Cut(name, maxShown)+"]", true
 		}
@@ -72,27 +98,27 @@ func (c *converter) geminiPart(part json.RawMessage) {
 }
 
 // geminiNotes are the members of a part that are about its content.
-var geminiNotes = []string{"thought", "thoughtSignature", "thought_signature", "videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "partMetadata", "part_metadata"}
+var geminiNotes = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
 
 // geminiCall converts a part that is a call or a result, of a function or of a tool or code that the
 // provider runs.
 func (c *converter) geminiCall(part json.RawMessage) bool {
-	for name, value := range rawjson.Members(part) {
+	for name, value := range geminiMembers(part) {
 		if !isSet(value) {
 			continue
 		}
 		switch name {
-		case "functionCall", "function_call":
+		case "functionCall":
 			c.call(textOf(value, "id"), textOf(value, "name"), argumentsOf(member(value, "args")))
-		case "toolCall", "tool_call":
+		case "toolCall":
 			c.providerCall(textOf(value, "id"), geminiTool(value), argumentsOf(member(value, "args")))
-		case "functionResponse", "function_response", "toolResponse", "tool_response":
+		case "functionResponse", "toolResponse":
 			text, failed := geminiResult(member(value, "response"))
 			texts := append([]string{text}, textsOf(member(value, "parts"))...)
 			c.result(c.knownID(value, "id"), cmp.Or(textOf(value, "name"), geminiTool(value)), texts, failed)
-		case "executableCode", "executable_code":
+		case "executableCode":
 			c.providerCall(textOf(value, "id"), "code_execution", argumentsOf(value))
-		case "codeExecutionResult", "code_execution_result":
+		case "codeExecutionResult":
 			outcome := textOf(value, "outcome")
 			failed := outcome == "OUTCOME_FAILED" || outcome == "OUTCOME_DEADLINE_EXCEEDED"
 			c.result(c.knownID(value, "id"), "code_execution", []string{textOf(value, "output")}, failed)
@@ -106,7 +132,7 @@ func (c *converter) geminiCall(part json.RawMessage) bool {
 
 // geminiTool returns the name of a tool that the provider runs.
 func geminiTool(call json.RawMessage) string {
-	return strings.ToLower(textOf(call, "toolType", "tool_type"))
+	return strings.ToLower(plain(geminiMember(call, "toolType")))
 }
 
 // geminiResult returns what a tool has returned. The SDKs wrap it in {"output": …} or {"error": …},
@@ -197,9 +223,9 @@ func (a *geminiAnswer) read(doc json.RawMessage) {
 
 func (a *geminiAnswer) response(doc json.RawMessage) {
 	a.events++
-	for name, value := range rawjson.Members(doc) {
+	for name, value := range geminiMembers(doc) {
 		switch name {
-		case "modelVersion", "model_version":
+		case "modelVersion":
 			a.setModel(value)
 		case "candidates":
 			a.known = true
@@ -210,9 +236,9 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 					a.candidate(candidate)
 				}
 			}
-		case "promptFeedback", "prompt_feedback":
+		case "promptFeedback":
 			a.known = true
-			a.blocked = a.blocked || textOf(value, "blockReason", "block_reason") != ""
+			a.blocked = a.blocked || plain(geminiMember(value, "blockReason")) != ""
 		case "error":
 			a.fail(value)
 		}
@@ -224,7 +250,7 @@ func (a *geminiAnswer) candidate(candidate json.RawMessage) {
 	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
 		a.part(part)
 	}
-	a.finish(member(candidate, "finishReason", "finish_reason"))
+	a.finish(geminiMember(candidate, "finishReason"))
 }
 
 func (a *geminiAnswer) part(part json.RawMessage) {
@@ -237,8 +263,8 @@ func (a *geminiAnswer) part(part json.RawMessage) {
 		return
 	}
 	a.flush()
-	call := member(part, "functionCall", "function_call")
-	goesOn, pieces, id := isTrue(member(call, "willContinue", "will_continue")), member(call, "partialArgs", "partial_args"), textOf(call, "id")
+	call := geminiMember(part, "functionCall")
+	goesOn, pieces, id := isTrue(geminiMember(call, "willContinue")), geminiMember(call, "partialArgs"), textOf(call, "id")
 	switch ofOpen := id != "" && id == textOf(a.call, "id"); {
 	case ofOpen && member(call, "args") != nil: // all of it
 		a.call, a.args = nil, partial{}
@@ -320,7 +346,7 @@ const maxSteps = 100
 // add adds one of Gemini's partialArgs. It returns how many values it has made, or false if it does
 // not know the place of the piece.
 func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
-	path, ok := strings.CutPrefix(textOf(piece, "jsonPath", "json_path"), "$")
+	path, ok := strings.CutPrefix(plain(geminiMember(piece, "jsonPath")), "$")
 	for n := 0; path != ""; n++ {
 		found := step.FindStringSubmatch(path)
 		if found == nil || n == maxSteps {
@@ -337,13 +363,13 @@ func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
 		}
 		p = p.children[name]
 	}
-	for name, value := range rawjson.Members(piece) {
+	for name, value := range geminiMembers(piece) {
 		switch name {
-		case "stringValue", "string_value":
+		case "stringValue":
 			p.text.WriteString(plain(value))
-		case "numberValue", "number_value", "boolValue", "bool_value":
+		case "numberValue", "boolValue":
 			p.value = bytes.Clone(value)
-		case "nullValue", "null_value":
+		case "nullValue":
 			p.value = json.RawMessage("null")
 		}
 	}
