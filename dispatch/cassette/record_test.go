@@ -282,16 +282,11 @@ func TestUnwritableTape(t *testing.T) {
 }
 
 func TestUpstreamDown(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + listener.Addr().String()
+	const url = "http://127.0.0.1:1" // the port is never given to a listener
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	_ = listener.Close() // now, so that the other server has not been given its port
 	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
