@@ -62,7 +62,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// The decision of a comparison is that of all gates and of the bar, and the text of each comparison names what it is about.
+// All gates and the bar decide together, and the text of each comparison names what it is about.
 func TestOneDecision(t *testing.T) {
 	same := func() *eval.Experiment {
 		e := scripted(append(repeated(79, "."), "x")...)

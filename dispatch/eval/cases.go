@@ -98,15 +98,19 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Columns: row.Extra, row: row, Task: task, world: world, baseSeed: base.World.Seed}
+		cases[i] = Case{
+			ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Columns: row.Extra, Task: task,
+			row: row, world: world, baseSeed: base.World.Seed,
+		}
 	}
 	return cases, nil
 }
 
 // Cell returns the text of the row's cell in a column, without white space around it. An empty cell in
 // expected_outcome means completion. The columns failure_rules and scripted_user_turns are parts of Task,
-// and Cell returns "" for them, for a column without text, and for a case without a row. In an experiment
-// of [Load] a cell has at most 200 bytes, and the columns that have no slices, see [Experiment].SliceBy, are "".
+// and Cell returns "" for them, for a column without text, and for a case without a row and Columns. In
+// an experiment of [Load] a cell has at most 200 bytes, and the cells of columns without slices, see
+// [Experiment].SliceBy, are "".
 func (c Case) Cell(column string) string {
 	r := c.data()
 	if r == nil {
@@ -131,14 +135,17 @@ func (c Case) Cell(column string) string {
 	return r.cell(column)
 }
 
-// data returns the row of the case. Columns is the row of a case that was made without one; nil if it is empty.
+// data returns the row of the case, or one of Columns if the case was made without a row. It returns nil
+// if there is neither.
 func (c *Case) data() *row {
 	if c.row != nil || len(c.Columns) == 0 {
 		return c.row
 	}
-	r := &row{ExpectedOutcome: c.Columns["expected_outcome"], Persona: c.Columns["user_simulator_persona"], Extra: maps.Clone(c.Columns)}
-	delete(r.Extra, "expected_outcome")
-	delete(r.Extra, "user_simulator_persona")
+	r := &row{Extra: maps.Clone(c.Columns)}
+	for column, field := range map[string]*string{"expected_outcome": &r.ExpectedOutcome, "user_simulator_persona": &r.Persona} {
+		*field = r.Extra[column]
+		delete(r.Extra, column)
+	}
 	return r
 }
 

@@ -49,12 +49,13 @@ type Comparison struct {
 	// before. It is 0 for other figures than the rate of several cases.
 	P float64 `json:"p,omitempty"`
 
-	// Verdict is Improved, Regressed or CannotTell: by P for the rate of several cases, and otherwise by the interval,
-	// which misses the truth by chance in one of 20. CannotTell does not mean that nothing has changed. The rate, of the
-	// whole and of a slice, has Improved or Regressed only if P is below 0.05 whether faults count as failures or are
-	// dropped, in the same direction; Reason says where the faults, or trials that may not be independent, matter. More
-	// of a measure is a regression. Seconds have no verdict, because all trials of an experiment share the load of the
-	// machine. The verdict of a gate is Passed, Failed or Undecided, and Reason says why.
+	// Verdict is Improved, Regressed or CannotTell: by P for the rate of several cases, and otherwise by the
+	// interval, which misses the truth by chance in one of 20. CannotTell does not mean that nothing has
+	// changed. The rate, of the whole and of a slice, has Improved or Regressed only if P is below 0.05
+	// whether faults count as failures or are dropped, in the same direction. Reason says where the faults,
+	// or trials that may not be independent, matter. More of a measure is a regression. Seconds have no
+	// verdict, because all trials of an experiment share the load of the machine. The verdict of a gate is
+	// Passed, Failed or Undecided, and Reason says why.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 
@@ -529,8 +530,8 @@ func (c *Comparisons) deciding(margin float64) int {
 	return times * len(differences)
 }
 
-// String returns the comparison as one line: of a gate what it asks for and its verdict, of scores both means and
-// the difference, and of rates the difference.
+// String returns the comparison as one line: of a gate what it asks for and its verdict, of scores both
+// means and the difference, and of rates the difference.
 func (c Comparison) String() string {
 	d := c.Difference
 	switch {

@@ -33,7 +33,7 @@ type row struct {
 	ExpectedOutcome    string                  // (expected_outcome) is completion or refusal
 	Input              json.RawMessage         // (current_state)
 	Conversation       *dispatchtest.Conversation
-	Persona            string            `json:",omitempty"` // (user_simulator_persona) of a session with a simulated user
+	Persona            string            `json:",omitempty"` // (user_simulator_persona) of a session
 	TrackedConstraints json.RawMessage   // (tracked_constraints)
 	Skip               string            // why the row needs the platform
 	Extra              map[string]string // the cells of all other columns that have a name and text
@@ -58,9 +58,9 @@ type limits struct {
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000}
 
 // Read reads a dataset from a file of CSV or JSON Lines in UTF-8, with or without a byte order mark.
-// Lines end in LF or CRLF. The column user is required; the page Datasets lists the others. A column that is
-// named like an axis, or nearly like a known column, is a problem, because the platform would read it as
-// an unknown column.
+// Lines end in LF or CRLF. The column user is required; the page Datasets lists the others. A column that
+// is named like an axis, or nearly like a known column, is a problem, because the platform would read it
+// as an unknown column.
 //
 // Read is as strict as the platform's upload may be: each row has as many cells as the header, and
 // JSON has exact names and no duplicates. A file has at most 64 MiB, 100,000 rows, 1,000 columns

@@ -140,7 +140,8 @@ var binaryFormats = [][2]string{
 	{"SQLite ", "a database of SQLite: write its rows as JSON Lines or CSV"},
 }
 
-// toml is a line that begins a table of TOML. A list of another language contains commas, braces or colons, or goes on.
+// toml is a line that begins a table of TOML. A list of another language contains commas, braces or
+// colons, or takes several lines.
 var toml = regexp.MustCompile(`^\[\[?[^][{},:]+\]\]?\s*(#.*)?$`)
 
 // yaml is a first line of YAML that is not a header of CSV.

@@ -200,7 +200,8 @@ func (o *options) checkStricter(ran eval.Budget) error {
 	return errors.Join(wrong...)
 }
 
-// checkScores finds gates of scores that an experiment does not have. What is wrong with prices is told elsewhere.
+// checkScores finds gates of scores that an experiment does not have. If the prices cannot be read, the
+// cost is not one of them.
 func (o *options) checkScores(of string, e *eval.Experiment) error {
 	var known []string
 	for _, f := range e.Figures() {

@@ -63,6 +63,7 @@ func TestGradeAgain(t *testing.T) {
 		{on("one.csv", "-url", agent.URL, "-results", at("results.jsonl"), "-where", "kind=y"), 2, []string{"the dataset is "}},
 		{on("one.csv", "-url", agent.URL, "-where", "kind=y"), 0, []string{": 2 passed\n"}},
 		{on("one.csv", "-url", agent.URL, "-where", "kind=y", "-where", "id=c"), 0, []string{": 1 passed\n"}},
+		{on("one.csv", "-url", agent.URL, "-where", "user=red"), 0, []string{": 1 passed\n"}},
 		{on("one.csv", "-url", agent.URL, "-where", "kind=z"), 2, []string{`-where: no row has "z" in the column kind; its values are ["x" "y"]`}},
 		{on("one.csv", "-url", agent.URL, "-where", "kin=y"), 2, []string{`-where: no column has the name "kin"; the columns are ["id" "user" "says" "kind"]`}},
 		{on("one.csv", "-url", agent.URL, "-where", "kind"), 2, []string{`-where is column=value, and "kind" is not`}},
