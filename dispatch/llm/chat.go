@@ -247,6 +247,7 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 			a.meetAll(message)
 		default: // as the older completions have it
 			a.add(&a.content, plain(text))
+			a.meetMessages(choice)
 		}
 		a.finish(reason)
 	}
@@ -303,6 +304,19 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 func (a *chatAnswer) meetAll(object json.RawMessage) {
 	for name, value := range rawjson.Members(object) {
 		a.meet(name, value)
+	}
+}
+
+// meetMessages takes note of a message where none is read: an object with a role, or a list of them.
+func (a *chatAnswer) meetMessages(choice json.RawMessage) {
+	for _, value := range rawjson.Members(choice) {
+		isMessage := rawjson.Member(value, "role") != nil
+		for element := range rawjson.Elements(value) {
+			isMessage = isMessage || rawjson.Member(element, "role") != nil
+		}
+		if isMessage {
+			a.strange = "choices"
+		}
 	}
 }
 

@@ -247,7 +247,15 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 
 func (a *geminiAnswer) candidate(candidate json.RawMessage) {
 	a.begun = true
-	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
+	content := member(candidate, "content")
+	isRead := content == nil || rawjson.Kind(content) == '{'
+	for name, value := range rawjson.Members(content) {
+		isRead = isRead && (name == "role" || name == "parts" && rawjson.Kind(value) == '[' || !isSet(value))
+	}
+	if !isRead {
+		a.strange = "content"
+	}
+	for part := range rawjson.Elements(member(content, "parts")) {
 		a.part(part)
 	}
 	a.finish(geminiMember(candidate, "finishReason"))

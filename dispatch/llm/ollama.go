@@ -61,7 +61,7 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	a.fail(member(doc, "error"))
 	a.setModel(member(doc, "model"))
 	message, done := member(doc, "message"), member(doc, "done")
-	if message == nil || member(doc, "type") != nil { // an event of another API
+	if rawjson.Kind(message) != '{' || member(doc, "type") != nil { // an event of another API
 		return
 	}
 	a.known, a.begun = true, true

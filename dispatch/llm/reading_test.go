@@ -652,6 +652,16 @@ func TestMissingAnswers(t *testing.T) {
 		"at the end": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"error":{"message":"sk-canary-model"}}`}}, "is not in the transcript: it ended with an error"},
 		"a part under a name that is not known": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"Yes.","monologue":"Hm.","annotations":[]`)}},
 			"the member monologue of a response of the model is not read"},
+		"a message where none is read": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"choices":[{"index":0,"messages":[{"role":"tool"},` +
+			`{"role":"assistant","content":"Yes."}]}]}`}}, "the member choices of a response of the model is not read"},
+		"a text for a content": {[]step{{path: gemPath, ask: geminiAsk, reply: `{"candidates":[{"content":"Yes.","finishReason":"STOP"}]}`}},
+			"the member content of a response of the model is not read"},
+		"a content without a list": {[]step{{path: gemPath, ask: geminiAsk, reply: `{"candidates":[{"content":{"role":"model","parts":{"text":"Yes."}}}]}`}},
+			"the member content of a response of the model is not read"},
+		"a content with something else": {[]step{{path: gemPath, ask: geminiAsk, reply: `{"candidates":[{"content":{"parts":[{"text":"Yes."}],"more":["No."]}}]}`}},
+			"the member content of a response of the model is not read"},
+		"a text for a message": {[]step{{path: "/api/chat", ask: chatAsk(userGo), reply: `{"model":"m","message":"Yes.","done":true}`}},
+			"was not read: it has no event of this API"},
 		"an event of another kind": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: string(sse(`{"choices":[{"index":0,"delta":{"content":"Yes."}}]}`,
 			`{"type":"ping","usage":null}`, `{"object":"error","message":"sk-canary-model","code":500}`, "[DONE]"))}}, "the member message of a response of the model is not read"},
 		"not understood, with the id that the next request names": {[]step{
@@ -666,6 +676,14 @@ func TestMissingAnswers(t *testing.T) {
 		got := play(t, tt.steps)
 		if len(got.problems) != 1 || !strings.HasSuffix(got.problems[0].Message, tt.want) {
 			t.Errorf("%s: %v", name, got.problems)
+		}
+	}
+	for path, reply := range map[string]string{
+		chatPath: `{"choices":[{"index":0,"finish_reason":"stop","content_filter_results":{"hate":{"filtered":false}},"logprobs":{"content":[{"token":"a"}]}}]}`,
+		gemPath:  `{"candidates":[{"content":{"role":"model"},"finishReason":"MAX_TOKENS"}]}`,
+	} {
+		if got := play(t, []step{{path: path, ask: map[string]string{chatPath: chatAsk(userGo), gemPath: geminiAsk}[path], reply: reply}}); len(got.problems) > 0 {
+			t.Errorf("%s: %v", path, got.problems)
 		}
 	}
 	got := dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, _ *dispatch.Run, model *llm.Transport) error {
