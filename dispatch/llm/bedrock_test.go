@@ -247,6 +247,36 @@ func TestBedrockRequests(t *testing.T) {
 	}
 }
 
+// What cannot be read of a request or of a response costs that part. Five of them are reported, with their places.
+func TestPartsThatCannotBeRead(t *testing.T) {
+	call := `{"id":"x","function":{"name":"f"}},`
+	asked := func(messages string) string {
+		return `{"messages":[{"role":"user","content":"Both orders."}` + messages + `]}`
+	}
+	for _, tt := range []struct {
+		name, path, ask string
+		body            exch
+		problems        []string
+	}{
+		{"messages", chatPath, asked(strings.Repeat(`,{"role":"alien","content":"sk-canary-model"}`, 7)), says("yes"),
+			[]string{"/messages/1/role", "/messages/2/role", "/messages/3/role", "/messages/4/role", "/messages/5/role"}},
+		{"a message of another format", chatPath, asked(`,{"role":"user","parts":[{"text":"a"}]}`), says("yes"), []string{"/messages/1 is of another format: gemini"}},
+		{"an item of a response", "/v1/responses", `{"input":"Both orders."}`, `{"id":"r","output":[7,{"type":"message","role":"assistant","content":"yes"}]}`, []string{"must be an object, not a number"}},
+		{"calls", chatPath, asked(`,{"role":"assistant","tool_calls":[` + strings.Repeat(call, 10_001) + call[:len(call)-1] + `]}`), says("yes"), []string{"/messages/1 has more than 10000 tool calls"}},
+		{"as many calls as are read", chatPath, asked(`,{"role":"assistant","tool_calls":[` + strings.Repeat(call, 9_999) + call[:len(call)-1] + `]}`), says("yes"), nil},
+	} {
+		messages, _, problems := exchanged(t, tt.path, tt.ask, tt.body)
+		for _, want := range tt.problems {
+			if strings.Count(problems, want) != 1 {
+				t.Errorf("%s: %.2000s, want %s", tt.name, problems, want)
+			}
+		}
+		if got := strings.Count(problems, "of the agent was not read: ") + strings.Count(problems, "of the model was not read: "); got != len(tt.problems) || !strings.Contains(messages, "yes") || strings.Contains(problems, "sk-canary") {
+			t.Errorf("%s: %d problems: %.2000s", tt.name, got, problems)
+		}
+	}
+}
+
 // What Converse and Ollama have beside text.
 func TestBlocks(t *testing.T) {
 	for _, tt := range []struct {

@@ -243,14 +243,24 @@ func TestManyCalls(t *testing.T) {
 
 // An id is kept if it has as many bytes as the API takes.
 func TestLongestID(t *testing.T) {
-	for f, most := range map[llm.Format]int{llm.OpenAIChat: 40, llm.OpenAIResponses: 64, llm.Anthropic: 64, llm.Gemini: 64} {
+	for f, most := range map[llm.Format]int{llm.OpenAIChat: 40, llm.OpenAIResponses: 64, llm.Anthropic: 64, llm.Gemini: 64, llm.Converse: 64, llm.Ollama: 64} {
 		for n, kept := range map[int]bool{most: true, most + 1: false} {
-			id := strings.Repeat("x", n)
+			id := strings.Repeat("azAZ09-_", 9)[:n]
 			got, err := llm.ToConversation(f, []dispatch.Message{{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: id, Name: "f"}}}})
 			if err != nil || strings.Contains(string(got), `"`+id+`"`) != kept {
 				t.Errorf("%s, %d bytes: %s, %v", f, n, got, err)
 			}
 		}
+	}
+}
+
+// Converse rejects an empty text, so an empty result is an empty object.
+func TestEmptyResultForConverse(t *testing.T) {
+	got, err := llm.ToConversation(llm.Converse, []dispatch.Message{
+		{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a", Name: "f"}}}, {Role: "tool", ToolCallID: "a", Content: dispatch.Text(" \n")},
+	})
+	if want := `{"toolResult":{"toolUseId":"a","content":[{"json":{}}],"status":"success"}}`; err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 
