@@ -206,8 +206,6 @@ func converseBlock(b *block) json.RawMessage {
 		value = object("toolUseId", b.id, "name", textOf(b.start, "name"), "input", s)
 	case "toolResult":
 		value = object("toolUseId", b.id, "status", textOf(b.start, "status"), "content", b.parts)
-	case "image":
-		value = object("format", textOf(b.start, "format"))
 	}
 	return object(b.kind, value)
 }

@@ -460,9 +460,8 @@ const maxShown = 100
 func media(kind string, dataURL json.RawMessage, detail string, data json.RawMessage) string {
 	if head, rest, found := bytes.Cut(dataURL, []byte(";base64,")); found && bytes.HasPrefix(head, []byte(`"data:`)) {
 		data = rest
-		if mediaType, _, err := mime.ParseMediaType(string(head[len(`"data:`):])); err == nil && detail == "" {
-			detail = mediaType
-		}
+		mediaType, _, _ := mime.ParseMediaType(string(head[len(`"data:`):]))
+		detail = cmp.Or(detail, mediaType)
 	}
 	var b strings.Builder
 	b.WriteString("[" + kind)
