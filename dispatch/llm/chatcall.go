@@ -94,7 +94,7 @@ func (c *chatCall) addArguments(p chatPiece) (kept int) {
 		c.nesting = nesting{}
 	}
 	c.arguments.WriteString(text)
-	c.nesting.feed(text)
+	c.nesting.feed([]byte(text))
 	c.doubtful = false
 	return len(text)
 }
@@ -119,9 +119,9 @@ type nesting struct {
 	quoted, escaped bool
 }
 
-func (n *nesting) feed(text string) {
-	for i := range len(text) {
-		switch c := text[i]; {
+func (n *nesting) feed(text []byte) {
+	for _, c := range text {
+		switch {
 		case n.escaped:
 			n.escaped = false
 		case c == '\\':

@@ -27,7 +27,7 @@ func (l *lines) feed(p []byte, event func(data []byte)) {
 		if !l.skip {
 			l.value = append(l.value, p[:end]...)
 		}
-		l.nesting.feed(string(p[:end]))
+		l.nesting.feed(p[:end])
 		p = p[end:]
 		if l.begins && l.nesting.depth <= 0 {
 			l.end(event)

@@ -261,14 +261,17 @@ func TestALongResponseTakesLittleMemory(t *testing.T) {
 	const size = 128 << 20
 	text := strings.Repeat("x", 64<<10)
 	for name, tt := range map[string]struct {
+		wire  wire
 		start exch
 		text  string
 		zip   bool
 	}{
-		"body":       {`{"x":"`, text, false},
-		"line":       {"data: ", text, false},
-		"event":      {"", "data: " + text + "\n", false},
-		"compressed": {`{"x":"`, text, true},
+		"body":           {wires[0], `{"x":"`, text, false},
+		"line":           {wires[0], "data: ", text, false},
+		"event":          {wires[0], "", "data: " + text + "\n", false},
+		"compressed":     {wires[0], `{"x":"`, text, true},
+		"line of Ollama": {wires[6], `{"x":"`, text, false},
+		"frame":          {wires[4], frameOf(size), text, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := io.MultiReader(strings.NewReader(string(tt.start)), &repeated{text: tt.text, left: size})
@@ -298,8 +301,8 @@ func TestALongResponseTakesLittleMemory(t *testing.T) {
 			inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example.com"+wires[0].path,
-					strings.NewReader(wires[0].ask))
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example.com"+tt.wire.path,
+					strings.NewReader(tt.wire.ask))
 				if err != nil {
 					return err
 				}

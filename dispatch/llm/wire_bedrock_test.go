@@ -46,6 +46,12 @@ func rawFrame(payload, head string) string {
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out)))
 }
 
+// frameOf is the beginning of a frame of n bytes without headers.
+func frameOf(n uint32) exch {
+	out := binary.BigEndian.AppendUint64(nil, uint64(n)<<32)
+	return exch(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out)))
+}
+
 // chunks is a stream of server-sent events as InvokeModelWithResponseStream has it.
 func chunks(events exch) exch {
 	var b strings.Builder
