@@ -180,6 +180,7 @@ func TestChunks(t *testing.T) {
 	}{
 		{"whole", whole, ""},
 		{"bytes that are not base64", framed(`chunk:{"bytes":"*"}`) + whole, "an event in a response of the model was not read"},
+		{"a chunk that is not JSON", framed(`chunk:{"bytes"`) + whole, "an event in a response of the model was not read"},
 		{"bytes that are not JSON", framed(`chunk:{"bytes":"eyI="}`) + whole, "an event in a response of the model was not read"},
 		{"an exception", exch(strings.Join(eventsOf(whole)[:3], "")) + framed(`!modelStreamErrorException:{"message":"x","originalStatusCode":500}`), "it ended with an error"},
 	} {

@@ -101,7 +101,7 @@ func frameEvent(headers map[string]string, payload json.RawMessage) []byte {
 	return data
 }
 
-// frameHeaders returns the headers whose values are strings.
+// frameHeaders returns the headers. Their values are the bytes of the frame, whatever their types.
 func frameHeaders(p []byte) (headers map[string]string, ok bool) {
 	headers = map[string]string{}
 	for len(p) > 0 {
@@ -131,10 +131,7 @@ func frameHeaders(p []byte) (headers map[string]string, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		if kind == 7 {
-			headers[string(name)] = string(value)
-		}
-		p = rest
+		headers[string(name)], p = string(value), rest
 	}
 	return headers, true
 }
@@ -148,7 +145,7 @@ func cutLen(p []byte, n int) (first, rest []byte, ok bool) {
 }
 
 func (f *frames) end(event func(data []byte)) {
-	if !f.broken && (len(f.frame) > 0 || f.skip > 0) {
+	if !f.broken && len(f.frame) > 0 {
 		event(damaged)
 	}
 }

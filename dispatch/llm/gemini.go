@@ -16,7 +16,7 @@ import (
 
 func geminiRequest(doc json.RawMessage) prompt {
 	p := requestOf("contents")(doc)
-	p.system, p.cached = geminiMember(doc, "systemInstruction"), p.found && plain(geminiMember(doc, "cachedContent")) != ""
+	p.system, p.cached = geminiMember(doc, "systemInstruction"), plain(geminiMember(doc, "cachedContent")) != ""
 	return p
 }
 
@@ -72,9 +72,6 @@ func (c *converter) gemini(content json.RawMessage) error {
 }
 
 func (c *converter) geminiPart(part json.RawMessage) {
-	if rawjson.Kind(part) != '{' {
-		return
-	}
 	switch {
 	case isTrue(member(part, "thought")):
 		c.think(textOf(part, "text"))
