@@ -46,7 +46,7 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 	}
 	if len(o.bounds) > 0 && wrong != nil && err == nil {
 		if stored, err := eval.Load(files...); err == nil {
-			wrong = errors.Join(wrong, o.checkScores("the files", stored))
+			wrong = errors.Join(wrong, o.checkScores("the files have", "they have", stored))
 		}
 	}
 	if err := errors.Join(wrong, err); err != nil {
@@ -72,7 +72,7 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 		return nil, err
 	}
 	o.dress(set, nameOf(files[0]))
-	if err := errors.Join(o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
+	if err := errors.Join(o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files have", "they have", set)); err != nil {
 		if o.merged != "" {
 			_ = os.Remove(o.merged)
 		}

@@ -73,7 +73,7 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		}
 	}
 	o.dress(set, nameOf(files[0]))
-	if err := errors.Join(wrong, o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files", set)); err != nil {
+	if err := errors.Join(wrong, o.checkLimits(*hook.Of[*eval.Budget](set)), o.checkScores("the files have", "they have", set)); err != nil {
 		return nil, err
 	}
 	reports, err := o.openReports(files...)
@@ -120,7 +120,7 @@ func (o *options) checkGate() error {
 	}
 	o.before, baseline.Name = baseline, nameOf(o.baseline)
 	o.before.SetPrices(o.Prices)
-	return o.checkScores("-baseline", baseline)
+	return o.checkScores("-baseline has", "it has", baseline)
 }
 
 // checkBars finds mistakes in what the gates ask for.
@@ -202,7 +202,7 @@ func (o *options) checkStricter(ran eval.Budget) error {
 
 // checkScores finds gates of scores that an experiment does not have. If the prices cannot be read, the
 // cost is not one of them.
-func (o *options) checkScores(of string, e *eval.Experiment) error {
+func (o *options) checkScores(has, they string, e *eval.Experiment) error {
 	var known []string
 	for _, f := range e.Figures() {
 		if f.Slice == "" && f.Faults == "" {
@@ -213,7 +213,7 @@ func (o *options) checkScores(of string, e *eval.Experiment) error {
 		if slices.Contains(known, score) || score == "cost" && !o.priced {
 			return nil
 		}
-		return fmt.Errorf("-gate %s: %s has no such score; it has %s", text.Cut(score, 60), of, strings.Join(known, ", "))
+		return fmt.Errorf("-gate %s: %s no such score; %s %s", text.Cut(score, 60), has, they, strings.Join(known, ", "))
 	})
 }
 
