@@ -472,22 +472,42 @@ var noSchemas = func() []string {
 }()
 
 // schemaElsewhere returns the first member of an entry that may be the schema of the arguments, or the arguments
-// of a call: an object, a list of objects, or a text with one of them. It returns "" if there is none.
+// of a call. It returns "" if there is none.
 func schemaElsewhere(extra []ledger.Member) string {
 	for _, m := range extra {
-		value := m.Value
-		if inner := json.RawMessage(rawjson.Unquote(value)); rawjson.Check(inner, rawjson.Limits{}) == nil {
-			value = inner
-		}
-		isObject := rawjson.Kind(value) == '{'
-		for element := range rawjson.Elements(value) {
-			isObject = isObject || rawjson.Kind(element) == '{'
-		}
-		if isObject && !slices.Contains(noSchemas, m.Name) {
+		if mayBeSchema(m.Value) && !slices.Contains(noSchemas, m.Name) {
 			return m.Name
 		}
 	}
 	return ""
+}
+
+// mayBeSchema reports whether a value is a schema, an object or a list of parameters, or a text with an object.
+func mayBeSchema(value json.RawMessage) bool {
+	hasType := func(v json.RawMessage) bool {
+		return rawjson.Member(v, "type") != nil || rawjson.Member(v, "properties") != nil
+	}
+	switch rawjson.Kind(value) {
+	case '"':
+		inner := json.RawMessage(rawjson.Unquote(value))
+		return rawjson.Kind(inner) == '{' && rawjson.Check(inner, rawjson.Limits{}) == nil
+	case '[':
+		for element := range rawjson.Elements(value) {
+			if rawjson.Member(element, "name") != nil {
+				return true
+			}
+		}
+	case '{':
+		found := false
+		for _, inner := range rawjson.Members(value) {
+			if rawjson.Kind(inner) != '{' {
+				return hasType(value)
+			}
+			found = found || hasType(inner)
+		}
+		return found || hasType(value)
+	}
+	return false
 }
 
 // isFunctionType recognizes the member that every entry of OpenAI has.

@@ -446,7 +446,10 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 			"input_schema_missing /0/parameters"},
 		{`[{"id":"c1","type":"function","function":{"name":"a","arguments":"{}"}},{"type":"function","function":{"name":"b","note":"{"}}]`,
 			"openai_chat b", "input_schema_missing /0/function/arguments"},
-		{`{"get":{"description":"d","requestBody":{"content":{}}},"put":{"parameters":{}}}`, "openai_responses put", "input_schema_missing /0/requestBody"},
+		{`[{"name":"a","parameters":{}},{"name":"b","input":{"properties":{"x":{}}}},{"name":"c","input":{"type":"object"}},{"name":"d","input":[1,{"name":"x"}]}]`,
+			"openai_responses a", "input_schema_missing /1/input\ninput_schema_missing /2/input\ninput_schema_missing /3/input"},
+		{`[{"type":"function","function":{"name":"a"},"server":{"url":"u","auth":{"type":"x"}},"messages":[{"type":"start"}]},` +
+			`{"type":"function","function":{"name":"b","states":{"x":{"description":"d"}},"input":{}}}]`, "openai_chat a b", ""},
 		{`[{"type":"function","function":{"name":"a"},"cache_control":{"type":"ephemeral"}},{"type":"function","function":{"name":"b","tags":["x"]}}]`,
 			"openai_chat a b", ""},
 		{`[{"functionDeclarations":[{"name":"a","response":{"type":"OBJECT"}},{"name":"b","parameters":{}}]}]`, "openai_responses a b", ""},
