@@ -451,8 +451,7 @@ func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *http
 // WWW-Authenticate.
 func (r *Result) classify(target Target, ex Exchange, challenge string, failure *httpcall.Failure) {
 	switch status := ex.Status; {
-	case failure != nil && status < 300 &&
-		(failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)):
+	case failure != nil && status < 300 && failure.Kind == httpcall.TimedOut:
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)
 	// otherwise the status decides, whether or not the body is complete
 	case failure != nil && status >= 200 && status < 300:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -185,6 +186,23 @@ func TestErrorClasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The time limit of the caller is not the agent's.
+func TestACallerThatGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Handler: h}, task())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "ping: the call was stopped before the endpoint answered: context deadline exceeded"
+		if result.ErrorClass != dispatchtest.AgentUnreachable || result.Error != want {
+			t.Errorf("class %q, error %q", result.ErrorClass, result.Error)
+		}
+	})
 }
 
 func TestWhatCannotBeStaged(t *testing.T) {
