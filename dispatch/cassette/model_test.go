@@ -447,8 +447,10 @@ func TestModelManyKeys(t *testing.T) {
 }
 
 // message is one message of a binary stream.
-func message(payload string) []byte {
-	headers := "\x0b:event-type\x07\x00\x05delta"
+func message(payload string) []byte { return messageOf("delta", payload) }
+
+func messageOf(event, payload string) []byte {
+	headers := "\x0b:event-type\x07\x00" + string(rune(len(event))) + event
 	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(headers)+len(payload)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
@@ -1111,6 +1113,10 @@ func TestModelTapes(t *testing.T) {
 func FuzzModelAnswer(f *testing.F) {
 	f.Add("text/event-stream", []byte("data: {\"token\": \"abc\"}\n\ndata: password=1\r\n\r\n"))
 	f.Add("application/vnd.amazon.eventstream", append(message(`{"text":"model-key-0001"}`), message("")...))
+	damaged := message(`{"text":"model-key-00`)
+	copy(damaged[len(damaged)-4:], `01"}`) // the key goes on in the checksum
+	f.Add("application/vnd.amazon.eventstream", damaged)
+	f.Add("application/vnd.amazon.eventstream", messageOf("model-key-0001", "{}"))
 	f.Add("application/x-ndjson", []byte("{\"a\":1}\n{"))
 	f.Add("application/json", []byte("{\"a\":\"Bearer model-key-0001\"}"))
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {

@@ -31,7 +31,8 @@ func nextEvent(contentType string, body []byte) int {
 	}
 	switch {
 	case strings.HasPrefix(contentType, eventStream):
-		return frame(body)
+		message, _ := frame(body)
+		return len(message)
 	case strings.HasPrefix(contentType, "text/event-stream"):
 		return min(end("\n\n"), end("\r\n\r\n"), end("\r\r"))
 	case strings.Contains(contentType, "json") && rawjson.Kind(body) == '{':
@@ -40,33 +41,32 @@ func nextEvent(contentType string, body []byte) int {
 	return len(body)
 }
 
-// frame returns the length of the first message of a binary stream, or of all that is left if it is
-// not whole. A message is its length, the length of its headers, a checksum of both, the headers, the
-// payload and a checksum of the whole, with numbers of 4 bytes.
-func frame(body []byte) int {
+// frame splits a binary stream behind its first message. payload is nil if the first message is not whole or is
+// damaged; then message is all that is left. A message is its length, the length of its headers, a checksum of
+// both, the headers, the payload and a checksum of all that, with numbers of 4 bytes.
+func frame(body []byte) (message, payload []byte) {
 	if len(body) < 16 {
-		return len(body)
+		return body, nil
 	}
-	n, headers := uint64(binary.BigEndian.Uint32(body)), uint64(binary.BigEndian.Uint32(body[4:]))
-	if n < 16 || n > uint64(len(body)) || headers > n-16 {
-		return len(body)
+	number := binary.BigEndian.Uint32
+	n, headers := uint64(number(body)), uint64(number(body[4:]))
+	if n < 16 || n > uint64(len(body)) || headers > n-16 ||
+		crc32.ChecksumIEEE(body[:8]) != number(body[8:]) || crc32.ChecksumIEEE(body[:n-4]) != number(body[n-4:]) {
+		return body, nil
 	}
-	return int(n)
+	return body[:n], body[12+headers : n-4]
 }
 
-// redactFrames redacts the payloads of a binary stream. What it cannot read is redacted as text.
+// redactFrames redacts the payloads of a binary stream. What it cannot read is redacted as text, and so is a stream
+// with a secret outside of the payloads.
 func redactFrames(r *redact.Redactor, body []byte) (clean []byte) {
 	var messages, payloads [][]byte
 	for len(body) > 0 {
-		n := frame(body)
-		headers := 0
-		if n >= 16 {
-			headers = int(binary.BigEndian.Uint32(body[4:]))
-		}
-		if n < 16 || binary.BigEndian.Uint32(body) != uint32(n) || headers > n-16 {
+		message, payload := frame(body)
+		if payload == nil {
 			break
 		}
-		messages, payloads, body = append(messages, body[:n]), append(payloads, body[12+headers:n-4]), body[n:]
+		messages, payloads, body = append(messages, message), append(payloads, payload), body[len(message):]
 	}
 	for i, hidden := range redactEvents(r, payloads) {
 		message, payload := messages[i], payloads[i]
@@ -79,7 +79,8 @@ func redactFrames(r *redact.Redactor, body []byte) (clean []byte) {
 		binary.BigEndian.PutUint32(changed[8:], crc32.ChecksumIEEE(changed[:8]))
 		clean = append(clean, binary.BigEndian.AppendUint32(changed, crc32.ChecksumIEEE(changed))...)
 	}
-	return append(clean, r.Redact(string(body))...)
+	clean = append(clean, r.Redact(string(body))...)
+	return []byte(r.Secrets.Redact(string(clean)))
 }
 
 // redactEvents redacts the events of a stream. The strings that have the same place in several events are
