@@ -21,6 +21,7 @@ func TestHas(t *testing.T) {
 	for _, test := range []struct{ text, secret string }{
 		{`a%2Fb`, "a/b"}, {`a~1b`, "a/b"}, {"x%2541y", `x\%41y`},
 		{`U004aHh4e\Hg`, "SM8hxxxx"}, // its form in base64 looks like an escape
+		{"XFxcXFx%63XFw", `\\\\\\\\`},
 	} {
 		if !Has([]byte(test.text), test.secret) {
 			t.Errorf("%s is not found in %s", test.secret, test.text)
@@ -88,6 +89,7 @@ func FuzzHas(f *testing.F) {
 	f.Add("aud?>hunter22", `xYXVkPz5odW50ZXIyMg`, uint16(4100))
 	f.Add("~1~1", "~01~01", uint16(9))
 	f.Add(`\unter22`, `\n unter22`, uint16(9))
+	f.Add(`\\\\\\\\`, "XFxcXFx%63XFw", uint16(0))
 	f.Add("SM8hxxxx", `U004aHh4e\Hg %%3`, uint16(1))
 	f.Fuzz(func(t *testing.T, secret, text string, before uint16) {
 		secret = strings.Map(func(c rune) rune { return c & 0x7f }, secret)

@@ -134,9 +134,6 @@ func spellings(secret string) []string {
 // and in base64. The rest of the text stays as it is. Redact takes time in proportion to the length of
 // the text, and a few bytes of memory for each byte, whatever the text contains.
 func (s *Set) Redact(text string) string {
-	if s == nil {
-		return text
-	}
 	hidden := s.mark(text)
 	return hidden.apply(text)
 }
@@ -149,6 +146,9 @@ func (s *Set) RedactTo(b *bytes.Buffer, text string) {
 
 // mark marks the secrets in text.
 func (s *Set) mark(text string) marks {
+	if s == nil {
+		return marks{}
+	}
 	forms := s.forms.Reveal()
 	hidden := markAll(text, forms.raw)
 	if strings.ContainsAny(text, `\%~`) {

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -85,13 +86,16 @@ func TestRedactIsExact(t *testing.T) {
 		{[]string{`\\\\`}, `a \\\\ b`, "a [redacted] b"},
 		{[]string{"secret/1"}, "ä 100% of secret%2F1, secret~11 ~ü", "ä 100% of [redacted], [redacted] ~ü"},
 	} {
-		if got := New(test.secrets...).Redact(test.text); got != test.want {
-			t.Errorf("%q hidden in %s: got %s, want %s", test.secrets, test.text, got, test.want)
+		set, written := New(test.secrets...), bytes.NewBufferString("> ")
+		set.RedactTo(written, test.text)
+		if got := set.Redact(test.text); got != test.want || written.String() != "> "+test.want {
+			t.Errorf("%q hidden in %s: got %s, written %s, want %s", test.secrets, test.text, got, written, test.want)
 		}
 	}
 	var none *Set
-	if got := none.Redact("text"); got != "text" {
-		t.Errorf("the nil set: got %s", got)
+	var written bytes.Buffer
+	if none.RedactTo(&written, "text"); none.Redact("text") != "text" || written.String() != "text" {
+		t.Errorf("the nil set: got %s, written %s", none.Redact("text"), &written)
 	}
 }
 
