@@ -271,6 +271,10 @@ func TestAnswers(t *testing.T) {
 			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
 			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","name":"f","arguments":{"n":1}},{"id":"b","name":"g","arguments":"ls"}],"thinking":[{"type":"text","text":"Hm."}]}
 {"role":"assistant","content":"Done."}`},
+		{"parts that end together", responses, sse(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"One."}`, `{"type":"response.output_text.delta","output_index":0,"content_index":1,"delta":"Two."}`,
+			`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":"One."}`, `{"type":"response.output_text.done","output_index":0,"content_index":1,"text":"Two."}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
+			`{"role":"assistant","content":"One.\n\nTwo."}`},
 		{"several parts of an item", responses, sse(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"Hm"}`, `{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"."}`,
 			`{"type":"response.reasoning_summary_text.done","output_index":0,"text":"Hm."}`, `{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"Yes."}`,
 			`{"type":"response.output_text.done","output_index":1,"content_index":0,"text":"One."}`, `{"type":"response.output_text.done","output_index":1,"content_index":1,"text":"Two."}`,

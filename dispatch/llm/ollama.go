@@ -61,10 +61,15 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	a.fail(member(doc, "error"))
 	a.setModel(member(doc, "model"))
 	message, done := member(doc, "message"), member(doc, "done")
-	if rawjson.Kind(message) != '{' || member(doc, "type") != nil { // an event of another API
+	switch {
+	case rawjson.Kind(message) == '{' && member(doc, "type") == nil:
+		a.known, a.begun = true, true
+		a.delta(message)
+		a.ended, a.finished = isTrue(done), done == nil // a gateway may leave done out of a response that is not streamed
+	case a.begun && message == nil && isTrue(done): // the end, as old servers send it
+		a.ended = true
+	default: // an event of another API
 		return
 	}
-	a.known, a.begun = true, true
-	a.delta(message)
-	a.ended, a.finished = isTrue(done), done == nil // a gateway may leave done out of a response that is not streamed
+	a.finish(member(doc, "done_reason"))
 }

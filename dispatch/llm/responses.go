@@ -198,7 +198,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 	switch {
 	case b.done: // it receives no more events
 	case of != "output_item":
-		if n := index(nth); isSet(nth) && n != b.part {
+		if n := index(nth); isSet(nth) && (n > b.part || n < b.part && part == "delta") { // not the end of one before
 			if b.part = n; b.text.Len() > 0 {
 				a.add(&b.text, "\n\n")
 			}
