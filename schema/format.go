@@ -466,7 +466,7 @@ var noSchemas = func() []string {
 	names := []string{"response", "responseJsonSchema", "response_json_schema"} // of Gemini, a schema of results
 	for _, f := range []Format{OpenAIChat, OpenAIResponses, Anthropic, MCP, LangChain, Strands, Bedrock, AgentCLI} {
 		d, _ := dialectOf(f)
-		names = append(names, d.own...)
+		names = append(append(names, d.output), d.own...)
 	}
 	return names
 }()

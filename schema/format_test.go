@@ -453,9 +453,12 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`[{"type":"function","function":{"name":"a"},"cache_control":{"type":"ephemeral"}},{"type":"function","function":{"name":"b","tags":["x"]}}]`,
 			"openai_chat a b", ""},
 		{`[{"functionDeclarations":[{"name":"a","response":{"type":"OBJECT"}},{"name":"b","parameters":{}}]}]`, "openai_responses a b", ""},
+		{`[{"type":"function","function":{"name":"a","outputSchema":{"type":"object"}}}]`, "openai_chat a", ""},
 		// Lists under several names are one list.
 		{`{"functions":[{"name":"b","parameters":{}}],"tools":[{"type":"function","name":"a"}],"results":[{"score":1}]}`, "openai_responses a b", ""},
 		{`{"functions":[{"name":"b","parameters":{}}],"tools":[{"name":"a","inputSchema":{}}]}`, "", "format_mixed "},
+		{`{"tools_schema":[{"name":"b","input_schema":{}}],"tools":[{"type":"function","function":{"name":"a"}}]}`, "", "format_mixed "},
+		{`{"tools_schema":[{"name":"b","input_schema":{}}],"tools":[{"name":"a","input_schema":{}}]}`, "platform b a", ""},
 		// What SDKs print of their own objects.
 		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
 		{`[{"name":"a","schema":{}},{"name":"b","schema":{}}]`, "langchain a b", ""},

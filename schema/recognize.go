@@ -13,11 +13,11 @@ import (
 // Platform if it has input_schema, and OpenAIResponses if it has parameters.
 func recognize(list toolList) (Format, error) {
 	switch {
-	case slices.Contains(list.names, "tools_schema"):
+	case slices.Equal(list.names, []string{"tools_schema"}):
 		return Platform, nil
 	case member(list.holder, "jsonrpc") != nil:
 		return MCP, nil
-	case slices.Contains(list.names, "results"):
+	case slices.Equal(list.names, []string{"results"}):
 		return Bedrock, nil
 	}
 	var sure, likely []Format
