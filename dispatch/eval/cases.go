@@ -35,8 +35,10 @@ type Case struct {
 	Trials int
 
 	// Columns contains the cells with text in the columns that the platform does not read, such as says.
-	// For a case that was not made of a row it may contain any columns for graders, for a [User] and for
-	// [Experiment].SliceBy. It is nil in an experiment of [Load].
+	// Graders, a [User], [Dataset.Expect] and [Experiment].SliceBy see what the caller changes in it. In a
+	// case without a row it may contain any columns, expected_outcome and user_simulator_persona too. It is
+	// nil in an experiment of [Load], where the caller may add columns, such as verdicts for
+	// [Experiment.Agreement].
 	Columns map[string]string
 
 	Task dispatchtest.Task
@@ -99,18 +101,18 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
 		cases[i] = Case{
-			ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Columns: row.Extra, Task: task,
+			ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Columns: maps.Clone(row.Extra), Task: task,
 			row: row, world: world, baseSeed: base.World.Seed,
 		}
 	}
 	return cases, nil
 }
 
-// Cell returns the text of the row's cell in a column, without white space around it. An empty cell in
-// expected_outcome means completion. The columns failure_rules and scripted_user_turns are parts of Task,
-// and Cell returns "" for them, for a column without text, and for a case without a row and Columns. In
-// an experiment of [Load] a cell has at most 200 bytes, and the cells of columns without slices, see
-// [Experiment].SliceBy, are "".
+// Cell returns the text of the cell in a column of the row or in Columns, without white space around it. An
+// empty cell of a row in expected_outcome means completion. The columns failure_rules and
+// scripted_user_turns are parts of Task, and Cell returns "" for them, for a column without text, and for a
+// case without a row and Columns. In an experiment of [Load] a cell has at most 200 bytes, and the cells of
+// columns without slices, see [Experiment].SliceBy, are "".
 func (c Case) Cell(column string) string {
 	r := c.data()
 	if r == nil {
@@ -135,18 +137,20 @@ func (c Case) Cell(column string) string {
 	return r.cell(column)
 }
 
-// data returns the row of the case, or one of Columns if the case was made without a row. It returns nil
-// if there is neither.
+// data returns the cells of the case: those of its row, if it has one, and those in Columns. It returns nil
+// if there are none.
 func (c *Case) data() *row {
-	if c.row != nil || len(c.Columns) == 0 {
-		return c.row
+	if c.row == nil && len(c.Columns) == 0 {
+		return nil
 	}
-	r := &row{Extra: maps.Clone(c.Columns)}
-	for column, field := range map[string]*string{"expected_outcome": &r.ExpectedOutcome, "user_simulator_persona": &r.Persona} {
-		*field = r.Extra[column]
-		delete(r.Extra, column)
+	var r row
+	if c.row != nil {
+		r = *c.row
 	}
-	return r
+	r.Extra = c.Columns
+	r.ExpectedOutcome = cmp.Or(r.ExpectedOutcome, strings.TrimSpace(r.Extra["expected_outcome"]))
+	r.Persona = cmp.Or(r.Persona, strings.TrimSpace(r.Extra["user_simulator_persona"]))
+	return &r
 }
 
 // name returns the row's id, or its number if it has none, with its column name or else its

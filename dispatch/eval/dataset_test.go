@@ -3,6 +3,7 @@ package eval_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,7 +101,7 @@ func TestCell(t *testing.T) {
 	cases := casesOf(t, strings.Join(columns, ",")+"\n"+
 		` say a , be kind ,"{""order"": {}}",[],"{""a"": 1.50}","[""b""]",refusal,model_as_user,"[""c""]", a clerk , refunds `+"\n"+
 		"say b,,,,,,,,,,\n", dispatchtest.Task{})
-	byHand := eval.Case{ID: "by hand", Columns: map[string]string{"topic": " x ", "expected_outcome": "refusal", "user_simulator_persona": "a clerk"}}
+	byHand := eval.Case{ID: "by hand", Columns: map[string]string{"topic": " x ", "expected_outcome": " refusal\n", "user_simulator_persona": " a clerk "}}
 	for i, want := range []string{
 		`say a|be kind|{"order": {}}||{"a": 1.50}|["b"]|refusal|model_as_user||a clerk|refunds`,
 		`say b||||||completion||||`,
@@ -114,6 +115,60 @@ func TestCell(t *testing.T) {
 		if got := strings.Join(cells, "|"); got != want {
 			t.Errorf("case %d: %s, want %s", i, got, want)
 		}
+	}
+}
+
+// The caller may change the columns of a case: everything that reads cells sees what they contain.
+func TestColumnsOfTheCaller(t *testing.T) {
+	set := readDataset(t, "user,topic\nsay a,x\nsay b,\n")
+	both := func() []eval.Case {
+		cases, err := set.Cases(dispatchtest.Task{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cases
+	}
+	cases := both()
+	cases[0].Columns["topic"] = " y "
+	cases[1].Columns = map[string]string{"topic": "z", "says": "never"}
+	if others := both(); others[0].Cell("topic") != "x" || cases[0].Cell("topic") != "y" || cases[1].Cell("topic") != "z" {
+		t.Errorf("%q, %q, %q", others[0].Cell("topic"), cases[0].Cell("topic"), cases[1].Cell("topic"))
+	}
+	cases = append(cases,
+		eval.Case{ID: "refusal", Columns: map[string]string{"expected_outcome": " refusal ", "user_simulator_persona": " "}},
+		eval.Case{ID: "misspelt", Columns: map[string]string{"expected_outcome": "Refusal"}},
+		eval.Case{ID: "persona", Columns: map[string]string{"user_simulator_persona": "a clerk"}},
+		eval.Case{ID: "completion", Columns: map[string]string{"expected_outcome": " completion", "behavior": "kind"}})
+	if rows, err := set.Expect(cases); rows != 2 || err == nil || !strings.Contains(err.Error(), `"Refusal" is neither completion nor refusal`) {
+		t.Errorf("%d rows, error %v", rows, err)
+	}
+	cases[3] = eval.Case{ID: "misspelt", Columns: cases[3].Columns} // without what Expect has read
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	e := run(t, obedient, cases, &eval.Options{Grader: eval.Expectations, ResultsFile: file})
+	if got := ended(e); got != ". x . ! s ." {
+		t.Errorf("%s: %+v", got, e.Trials)
+	}
+	const text = "\nchecked: expected_outcome in 1, says in 1 of 5 rows\nnot checked here: expected_outcome in 1 of 5 rows\n"
+	if got := reports(t, e); !strings.Contains(got, text) || !strings.Contains(got, "\ncolumns that nothing uses: behavior, topic\n") {
+		t.Error(got)
+	}
+	e = load(t, file)
+	for i, want := range []string{"y completion ", "z completion ", " refusal ", " Refusal ", "  a clerk", " completion "} {
+		c := e.Trials[i].Case
+		if got := c.Cell("topic") + " " + c.Cell("expected_outcome") + " " + c.Cell("user_simulator_persona"); got != want {
+			t.Errorf("case %s: %q, want %q", c.ID, got, want)
+		}
+		c.Columns = map[string]string{"human": "pass"}
+	}
+	var parts []string
+	e.SliceBy = []string{"topic", "user_simulator_persona", "human"}
+	for _, f := range e.Figures() {
+		if f.Name == "rate" && f.Slice != "" && f.Faults == "counted" {
+			parts = append(parts, f.Slice)
+		}
+	}
+	if got := strings.Join(parts, " "); got != "topic= topic=y topic=z user_simulator_persona= human=pass" {
+		t.Error(got)
 	}
 }
 

@@ -25,9 +25,13 @@ var expected = []struct {
 	read   func(c *Case, in *expectedCell) Grader
 }{
 	{"says", readSays}, {"calls", readCalls}, {"no_calls", readNoCalls}, {"end_state", readEndState},
-	{"expected_outcome", func(c *Case, _ *expectedCell) Grader {
-		if c.Cell("expected_outcome") == refusal {
+	{"expected_outcome", func(c *Case, in *expectedCell) Grader {
+		switch outcome := c.Cell("expected_outcome"); outcome {
+		case refusal:
 			return refusedWithoutWrite
+		case "", completion:
+		default: // in Columns
+			in.wrong("%s is neither completion nor refusal", shown(outcome))
 		}
 		return nil
 	}},
@@ -113,9 +117,10 @@ func allOf(list []expectation) Grader {
 	return All(graders...)
 }
 
-// unchecked returns the columns in which a row expects what the platform grades by a model.
+// unchecked returns the columns in which a row expects what the platform grades by a model. An empty cell
+// in expected_outcome does not count, although it means completion.
 func (r *row) unchecked() (columns []string) {
-	if r.cells["expected_outcome"] == completion { // an empty cell means it too
+	if cmp.Or(r.cells["expected_outcome"], strings.TrimSpace(r.Extra["expected_outcome"])) == completion {
 		columns = append(columns, "expected_outcome")
 	}
 	if r.TrackedConstraints != nil {
@@ -257,8 +262,8 @@ type columnCount struct {
 
 // checks returns what is checked in the cases of all shards; nil if nothing is known about it.
 func (o *Options) checks(cases []Case) *checks {
-	known, own, unused := o.Ungraded, ownColumns(), map[string]bool{}
-	s := &checks{Ungraded: o.Ungraded}
+	known, unused := o.Ungraded, map[string]bool{}
+	s, own := &checks{Ungraded: o.Ungraded}, append(ownColumns(), "expected_outcome", "user_simulator_persona")
 	count := func(list *[]columnCount, column string) {
 		at := slices.IndexFunc(*list, func(c columnCount) bool { return c.Column == column })
 		if at < 0 {

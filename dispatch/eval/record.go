@@ -119,7 +119,7 @@ func (t *Trial) known(secrets *redact.Set) record {
 		r.Judged[key] = secrets.Redact(answer)
 	}
 	if row := t.data(); row != nil {
-		r.Row, r.Line, r.Expected, r.Columns = row.Number, row.Line, row.ExpectedOutcome, row.shown(nil)
+		r.Row, r.Line, r.Expected, r.Columns = row.Number, row.Line, row.cell("expected_outcome"), row.shown(nil)
 	}
 	return r
 }

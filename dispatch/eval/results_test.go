@@ -510,7 +510,7 @@ func TestGradeOfARowOfTheCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := []eval.Case{{ID: "a", Columns: map[string]string{"key": "the " + secret}, Task: dispatchtest.Task{Instruction: "say"}}}
+	cases := []eval.Case{{ID: "a", Columns: map[string]string{"key": "the " + secret, "expected_outcome": "the " + secret}, Task: dispatchtest.Task{Instruction: "say"}}}
 	file, again := filepath.Join(t.TempDir(), "results.jsonl"), filepath.Join(t.TempDir(), "again.jsonl")
 	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}
 	if _, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: file}); err != nil {
@@ -520,6 +520,7 @@ func TestGradeOfARowOfTheCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.SliceBy = []string{"expected_outcome", "key"}
 	if text := string(read(t, again)) + reports(t, e) + reports(t, load(t, file)); strings.Contains(text, secret) || strings.Count(text, "the [redacted]") < 3 {
 		t.Errorf("the secret is written, or not said to be hidden:\n%s", text)
 	}

@@ -54,11 +54,11 @@ var notSliced = []string{"user", "behavior", "state", "failure_rules", "current_
 // cell returns the text of the row's cell in a column, without space around it. The cells of the columns without
 // slices are "".
 func (r *row) cell(column string) string {
-	if column == "expected_outcome" {
-		return r.ExpectedOutcome
-	}
 	if value, known := r.cells[column]; known {
 		return value
+	}
+	if column == "expected_outcome" {
+		return r.ExpectedOutcome
 	}
 	return strings.TrimSpace(r.Extra[column])
 }
