@@ -108,11 +108,10 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	return cases, nil
 }
 
-// Cell returns the text of the cell in a column of the row or in Columns, without white space around it. An
-// empty cell of a row in expected_outcome means completion. The columns failure_rules and
-// scripted_user_turns are parts of Task, and Cell returns "" for them, for a column without text, and for a
-// case without a row and Columns. In an experiment of [Load] a cell has at most 200 bytes, and the cells of
-// columns without slices, see [Experiment].SliceBy, are "".
+// Cell returns the text of the cell in a column of the row or in Columns, without white space around it. It
+// is "" if there is none. An empty cell of a row in expected_outcome means completion. In an experiment of
+// [Load] a cell has at most 200 bytes, and the cells of columns without slices, see [Experiment].SliceBy,
+// are "".
 func (c Case) Cell(column string) string {
 	r := c.data()
 	if r == nil {
@@ -127,6 +126,10 @@ func (c Case) Cell(column string) string {
 		return strings.TrimSpace(r.Behavior)
 	case column == "state":
 		return string(r.State)
+	case column == "failure_rules":
+		return r.rules
+	case column == "scripted_user_turns":
+		return r.script
 	case column == "current_state":
 		return string(r.Input)
 	case column == "tracked_constraints":

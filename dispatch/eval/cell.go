@@ -90,7 +90,7 @@ func (r *rowReader) cell(i int, cell string) {
 	case "state":
 		row.State = r.state(i, cell)
 	case "failure_rules":
-		row.FailureRules = r.rules(i, cell)
+		row.FailureRules, row.rules = r.rules(i, cell), text
 	case "current_state":
 		if r.json(i, cell, '{', "an object") {
 			row.Input = json.RawMessage(text)
@@ -114,7 +114,7 @@ func (r *rowReader) cell(i int, cell string) {
 		}
 		r.talk.MaxTurns = n
 	case "scripted_user_turns":
-		r.talk.UserTurns = r.turns(i, cell)
+		r.talk.UserTurns, row.script = r.turns(i, cell), text
 	case "termination_keyword":
 		r.talk.TerminationKeyword = cell
 	case "user_simulator_persona":

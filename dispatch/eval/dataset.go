@@ -41,6 +41,8 @@ type row struct {
 	// cells are the columns that are shown and not in Extra, or all if the row was stored or has secrets.
 	cells map[string]string
 	bare  map[string]byte // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
+
+	rules, script string // the cells of failure_rules and scripted_user_turns
 }
 
 // Values of the column expected_outcome.

@@ -94,7 +94,7 @@ func TestDatasetSessions(t *testing.T) {
 	}
 }
 
-// A case has the text of each cell of its row, except for those that are parts of its task.
+// A case has the text of each cell of its row.
 func TestCell(t *testing.T) {
 	columns := []string{"user", "behavior", "state", "failure_rules", "current_state", "tracked_constraints", "expected_outcome",
 		"turn_mode", "scripted_user_turns", "user_simulator_persona", "topic"}
@@ -103,7 +103,7 @@ func TestCell(t *testing.T) {
 		"say b,,,,,,,,,,\n", dispatchtest.Task{})
 	byHand := eval.Case{ID: "by hand", Columns: map[string]string{"topic": " x ", "expected_outcome": " refusal\n", "user_simulator_persona": " a clerk "}}
 	for i, want := range []string{
-		`say a|be kind|{"order": {}}||{"a": 1.50}|["b"]|refusal|model_as_user||a clerk|refunds`,
+		`say a|be kind|{"order": {}}|[]|{"a": 1.50}|["b"]|refusal|model_as_user|["c"]|a clerk|refunds`,
 		`say b||||||completion||||`,
 		`||||||refusal|||a clerk|x`,
 		`||||||||||`,
