@@ -21,6 +21,7 @@ func TestHas(t *testing.T) {
 	for _, test := range []struct{ text, secret string }{
 		{`a%2Fb`, "a/b"}, {`a~1b`, "a/b"}, {"x%2541y", `x\%41y`},
 		{`U004aHh4e\Hg`, "SM8hxxxx"}, // its form in base64 looks like an escape
+		{"Pz8_aHVudGVyMjI", "???hunter22"}, {"Pj4-aHVudGVyMjI", ">>>hunter22"},
 		{"XFxcXFx%63XFw", `\\\\\\\\`},
 	} {
 		if !Has([]byte(test.text), test.secret) {
