@@ -327,9 +327,10 @@ func (a *chatAnswer) meet(name string, value json.RawMessage) {
 	}
 }
 
-// chatTexts are the members of a message with texts that are read, or that say nothing to a reader.
+// chatTexts are the members of a message or an event with texts that are read, or that say nothing to a reader.
 var chatTexts = []string{
 	"content", "refusal", "role", "name", "id", "type", "object", "model", "tool_call_id", "finish_reason", "stop_reason", "obfuscation", "padding",
+	"system_fingerprint", "service_tier", "provider",
 	"reasoning_signature", "thought_signature", "reasoning_opaque", "reasoning_encrypted_content", "reasoning_id", "phase", "channel", "status", "recipient",
 }
 
