@@ -549,18 +549,13 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 		ps.add("member_clash", at+"/"+m.Name, "is a second schema for the same thing; keep one of them")
 		return
 	}
-	*into = lowerTypes(value)
+	lowerTypes(value)
+	*into = value
 }
 
-// lowerTypes returns a schema with the types of JSON Schema where it has them in another case, as Gemini's have.
-func lowerTypes(schema json.RawMessage) json.RawMessage {
-	schema = bytes.Clone(schema)
-	lowerIn(schema)
-	return schema
-}
-
-// lowerIn writes into a schema: a type in lower case is as long as before.
-func lowerIn(schema json.RawMessage) {
+// lowerTypes writes the types of JSON Schema into a schema that has them in another case, as Gemini's have. A type in
+// lower case is as long as before.
+func lowerTypes(schema json.RawMessage) {
 	for name, value := range rawjson.Members(schema) {
 		if name == "type" {
 			lowerType(value)
@@ -569,7 +564,7 @@ func lowerIn(schema json.RawMessage) {
 			}
 		}
 		for _, inner := range jsonschema.Inside(name, value) {
-			lowerIn(inner)
+			lowerTypes(inner)
 		}
 	}
 }

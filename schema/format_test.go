@@ -459,6 +459,7 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`{"functions":[{"name":"b","parameters":{}}],"tools":[{"name":"a","inputSchema":{}}]}`, "", "format_mixed "},
 		{`{"tools_schema":[{"name":"b","input_schema":{}}],"tools":[{"type":"function","function":{"name":"a"}}]}`, "", "format_mixed "},
 		{`{"tools_schema":[{"name":"b","input_schema":{}}],"tools":[{"name":"a","input_schema":{}}]}`, "platform b a", ""},
+		{`{"results":[{"name":"b","parameters":{},"url":"u"}],"tools":[{"name":"a","input_schema":{}}]}`, "", "format_mixed "},
 		// What SDKs print of their own objects.
 		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
 		{`[{"name":"a","schema":{}},{"name":"b","schema":{}}]`, "langchain a b", ""},
@@ -544,8 +545,10 @@ func TestImportReadsTypesOfGemini(t *testing.T) {
 		want := strings.NewReplacer(`"type":"STRING"`, `"type":"string"`, `"ARRAY"`, `"array"`, `"INTEGER"`, `"integer"`, `"NUMBER"`, `"number"`,
 			`"BOOLEAN","NULL"`, `"boolean","null"`, `"String"`, `"string"`, `"OBJECT"`, `"object"`, `"Object"`, `"object"`,
 			`"x-type":{"type":"STRING"}`, `"x-type":{"type":"STRING"}`).Replace(doc)
-		tools, _, err := schema.Import([]byte(`[{"name":"a","description":"d","parameters":`+doc+`}]`), "")
-		if err != nil || string(tools[0].InputSchema) != want {
+		list := `[{"name":"a","description":"d","parameters":` + doc + `}]`
+		data := []byte(list)
+		tools, _, err := schema.Import(data, "")
+		if err != nil || string(tools[0].InputSchema) != want || string(data) != list {
 			t.Errorf("%+v, %v, want\n%s", tools, err, want)
 		}
 		if _, err := schema.Validate(t.Context(), tools, nil); err != nil {
