@@ -138,16 +138,20 @@ func (s *Set) Redact(text string) string {
 	return hidden.apply(text)
 }
 
-// RedactTo writes what [Set.Redact] returns.
-func (s *Set) RedactTo(b *bytes.Buffer, text string) {
+// RedactBytes returns what [Set.Redact] returns, in a slice of its own.
+func (s *Set) RedactBytes(text string) []byte {
 	hidden := s.mark(text)
-	hidden.write(b, text)
+	clean := make([]byte, 0, hidden.left())
+	for piece := range hidden.pieces(text) {
+		clean = append(clean, piece...)
+	}
+	return clean
 }
 
 // mark marks the secrets in text.
 func (s *Set) mark(text string) marks {
 	if s == nil {
-		return marks{}
+		return marks{size: len(text)}
 	}
 	forms := s.forms.Reveal()
 	hidden := markAll(text, forms.raw)
@@ -157,7 +161,7 @@ func (s *Set) mark(text string) marks {
 			return hidden
 		}
 		ends := make([]uint32, len(text)+1)
-		bare := string(unescape(make([]byte, 0, len(text)), ends, text))
+		bare := unescape(make([]byte, 0, len(text)), ends, text)
 		found := markAll(bare, forms.bare)
 		for from, to := range found.stretches() {
 			hidden.add(int(ends[from]), int(ends[to]))
@@ -173,7 +177,7 @@ type marks struct {
 }
 
 // markAll marks every occurrence of the forms in text, also where they overlap.
-func markAll(text string, forms []string) marks {
+func markAll[T []byte | string](text T, forms []string) marks {
 	m := marks{size: len(text)}
 	for _, form := range forms {
 		done := 0 // this form has been marked up to here
@@ -218,31 +222,39 @@ func (m *marks) apply(text string) string {
 		return text
 	}
 	var b strings.Builder
-	m.write(&b, text)
+	b.Grow(m.left())
+	for piece := range m.pieces(text) {
+		b.WriteString(piece)
+	}
 	return b.String()
 }
 
-// write is apply to what grows.
-func (m *marks) write(b interface {
-	Grow(n int)
-	WriteString(s string) (int, error)
-}, text string) {
-	size, done := len(text), 0
+// left returns the length of all pieces.
+func (m *marks) left() int {
+	n := m.size
 	for from, to := range m.stretches() {
-		size += len(Placeholder) - (to - from)
+		n += len(Placeholder) - (to - from)
 	}
-	b.Grow(size)
-	for from, to := range m.stretches() {
-		_, _ = b.WriteString(text[done:from])
-		_, _ = b.WriteString(Placeholder)
-		done = to
+	return n
+}
+
+// pieces yields the parts of the text, and placeholders in the place of stretches.
+func (m *marks) pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		done := 0
+		for from, to := range m.stretches() {
+			if !yield(text[done:from]) || !yield(Placeholder) {
+				return
+			}
+			done = to
+		}
+		yield(text[done:])
 	}
-	_, _ = b.WriteString(text[done:])
 }
 
 // find reports every occurrence of form in text, including overlapping ones (Knuth, Morris and Pratt).
-func find(text, form string, found func(from, to int)) {
-	first := strings.Index(text, form)
+func find[T []byte | string](text T, form string, found func(from, to int)) {
+	first := index(text, form)
 	if first < 0 {
 		return
 	}
@@ -264,4 +276,12 @@ func find(text, form string, found func(from, to int)) {
 			found(i+1-len(form), i+1)
 		}
 	}
+}
+
+// index is [bytes.Index] or [strings.Index].
+func index[T []byte | string](text T, form string) int {
+	if b, ok := any(text).([]byte); ok {
+		return bytes.Index(b, []byte(form))
+	}
+	return strings.Index(string(text), form)
 }
