@@ -553,8 +553,7 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 	*into = value
 }
 
-// lowerTypes writes the types of JSON Schema into a schema that has them in another case, as Gemini's have. A type in
-// lower case is as long as before.
+// lowerTypes writes the types of JSON Schema into a schema that has them in another case, as Gemini's have.
 func lowerTypes(schema json.RawMessage) {
 	for name, value := range rawjson.Members(schema) {
 		if name == "type" {
@@ -570,7 +569,8 @@ func lowerTypes(schema json.RawMessage) {
 }
 
 func lowerType(value json.RawMessage) {
-	if lower := bytes.ToLower(value); slices.Contains(jsonschema.Types, rawjson.Unquote(lower)) {
+	lower := bytes.ToLower(value)
+	if len(lower) == len(value) && slices.Contains(jsonschema.Types, rawjson.Unquote(lower)) { // İ becomes shorter
 		copy(value, lower)
 	}
 }

@@ -555,7 +555,7 @@ func TestImportReadsTypesOfGemini(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	const other = `{"type":"TYPE_UNSPECIFIED","const":{"type":"STRING"},"properties":{"a":{"type":"DICT"},"b":{"type":["any","\u0053tring"]}}}`
+	const other = `{"type":"TYPE_UNSPECIFIED","const":{"type":"STRING"},"properties":{"a":{"type":"DICT"},"b":{"type":["any","\u0053tring","İnteger"]}}}`
 	if tools, _, err := schema.Import([]byte(`[{"name":"a","parameters":`+other+`}]`), ""); err != nil || string(tools[0].InputSchema) != other {
 		t.Errorf("%+v, %v", tools, err)
 	}
