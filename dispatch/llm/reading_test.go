@@ -664,7 +664,8 @@ func TestMissingAnswers(t *testing.T) {
 			"was not read: it has no event of this API"},
 		"an event of another kind": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: string(sse(`{"choices":[{"index":0,"delta":{"content":"Yes."}}]}`,
 			`{"type":"ping","usage":null}`, `{"object":"error","message":"sk-canary-model","code":500}`,
-			`{"id":"x","object":"chat.completion.chunk","system_fingerprint":"fp","service_tier":"auto","provider":"p"}`, "[DONE]"))}}, "the member message of a response of the model is not read"},
+			`{"id":"x","object":"chat.completion.chunk","system_fingerprint":"fp","service_tier":"auto","provider":"p"}`,
+			`{"request_id":"q","usage":{"prompt_tokens":1}}`, "[DONE]"))}}, "the member message of a response of the model is not read"},
 		"not understood, with the id that the next request names": {[]step{
 			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: "\x1b\x03"},
 			{path: respPath, ask: `{"model":"m","previous_response_id":"r1","input":"more"}`, reply: `{"id":"r2","status":"completed","output":[]}`},
