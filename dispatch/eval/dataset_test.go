@@ -149,7 +149,7 @@ func TestColumnsOfTheCaller(t *testing.T) {
 		t.Errorf("%s: %+v", got, e.Trials)
 	}
 	const text = "\nchecked: expected_outcome in 1, says in 1 of 5 rows\nnot checked here: expected_outcome in 1 of 5 rows\n"
-	if got := reports(t, e); !strings.Contains(got, text) || !strings.Contains(got, "\ncolumns that nothing uses: behavior, topic\n") {
+	if got := reports(t, e); !strings.Contains(got, text) || !strings.Contains(got, `"expected_outcome": "refusal"`) || !strings.Contains(got, "\ncolumns that nothing uses: behavior, topic\n") {
 		t.Error(got)
 	}
 	e = load(t, file)

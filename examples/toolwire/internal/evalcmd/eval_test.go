@@ -188,7 +188,8 @@ func TestEval(t *testing.T) {
 			`toolwire eval: 6 more with grader: the final response does not say "hunter3"`, "9 failed"}},
 		{"no transcript", []string{"-dataset", file("echo.csv", "user\nSay your input.\n"), "-ungraded", "-url", oddAgent.URL, "-require-transcript"}, 1, []string{"response_contract_violation"}},
 		{"sees no state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL}, 1, []string{`does not say "order"`}},
-		{"sees the state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL, "-state-as-input"}, 0, []string{"1 passed"}},
+		{"sees the state", []string{"-dataset", file("state.csv", "user,state,current_state,says\nSay your input.,\"{\"\"order\"\":{}}\",,order\n"+
+			"Say your input.,\"{\"\"order\"\":{}}\",\"{\"\"own\"\":1}\",own\n"), "-url", oddAgent.URL, "-state-as-input"}, 0, []string{"2 passed"}},
 		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", "http://0.0.0.0:1/"}, 2, []string{"toolwire eval: -url is not on this machine", "agent_unreachable"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},

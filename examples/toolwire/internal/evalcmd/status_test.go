@@ -70,7 +70,7 @@ func TestGradeAgain(t *testing.T) {
 		{on("two.csv", "-url", agent.URL, "-where", "kind=x", "-baseline", at("again.jsonl")), 2, []string{"-baseline compares all rows, and -case, -where, "}},
 		{append([]string{"merge", "-baseline", at("again.jsonl")}, at("again.jsonl")), 4, []string{"3 cases: 0 improved"}},
 		{[]string{"merge", "-gate", "cots=1", "-gate", "colls=1", "-gate", "cost=1", "-min-rate", "80", at("again.jsonl")}, 2, []string{
-			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls,", "-gate cots: the files have no", "-min-rate is from 0 to 1\n", "-gate cost needs -prices\n"}},
+			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls,", "seconds\n-gate cots: the files have no", "-min-rate is from 0 to 1\n", "-gate cost needs -prices\n"}},
 		{graded("one.csv", "-gate", "cots=1", "-gate", "colls=1"), 2, []string{
 			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls,", "-gate cots: the files have no"}},
 		{on("one.csv", "-url", agent.URL, "-gate", "cots=1", "-gate", "colls=1", "-gate", "calls=1", "-gate", "tokens_in=1"), 2, []string{"-gate compares with a -baseline\n",
