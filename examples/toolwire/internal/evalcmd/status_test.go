@@ -70,11 +70,13 @@ func TestGradeAgain(t *testing.T) {
 		{on("two.csv", "-url", agent.URL, "-where", "kind=x", "-baseline", at("again.jsonl")), 2, []string{"-baseline compares all rows, and -case, -where, "}},
 		{append([]string{"merge", "-baseline", at("again.jsonl")}, at("again.jsonl")), 4, []string{"3 cases: 0 improved"}},
 		{[]string{"merge", "-gate", "cots=1", "-gate", "colls=1", "-gate", "cost=1", "-min-rate", "80", at("again.jsonl")}, 2, []string{
-			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls,", "seconds\n-gate cots: the files have no", "-min-rate is from 0 to 1\n", "-gate cost needs -prices\n"}},
+			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls, tokens_in, tokens_out, seconds\n-gate cots: the files have no", "-min-rate is from 0 to 1\n", "-gate cost needs -prices\n"}},
 		{graded("one.csv", "-gate", "cots=1", "-gate", "colls=1"), 2, []string{
 			"-gate compares with a -baseline\n", "-gate colls: the files have no such score; they have calls,", "-gate cots: the files have no"}},
 		{on("one.csv", "-url", agent.URL, "-gate", "cots=1", "-gate", "colls=1", "-gate", "calls=1", "-gate", "tokens_in=1"), 2, []string{"-gate compares with a -baseline\n",
-			"-gate colls: there is no such score", "-gate cots: there is no such score", "-gate calls needs a limit", "-gate tokens_in needs a limit"}},
+			"-gate colls: there is no such score", "-gate cots: there is no such score", "-gate calls needs a limit for a trial, -max-trial-calls: no number of rows excludes that a few run away without one\n-gate tokens_in needs a limit"}},
+		{[]string{"merge", "-min-rate", "80", at("one.csv")}, 2, []string{"-min-rate is from 0 to 1\n", "line 1: the line is not the header of a file of results"}},
+		{[]string{"merge", "-min-rate", "80", dir}, 2, []string{"-min-rate is from 0 to 1\n", "has no file of a shard"}},
 		{[]string{"merge", "-max-trial-calls", "1", "-max-trial-tokens", "1", "-slice", "kin", "-slice", "kind", "-slice", "id2", at("again.jsonl")}, 2, []string{
 			"-max-trial-calls: the trials ran without", "-max-trial-tokens: the trials ran without", `the column "kin"`, `the column "id2"`}},
 		{[]string{"grade", "-dataset", at("one.csv")}, 2, []string{"grade needs at least one file of results"}},
@@ -152,6 +154,7 @@ func TestStatuses(t *testing.T) {
 		{"the rate is high", 0, []string{"-url", worse, "-trials", "2", "-min-rate", "0.8"}, "rate of at least 80 %: passed\n"},
 		{"the rate is high, by itself only", 0, []string{"-url", worse, "-trials", "2", "-min-rate", "0.95", "-min-rate-point"}, "rate of at least 95 %: passed\n"},
 		{"the rate may be low", 4, []string{"-url", worse, "-trials", "2", "-min-rate", "0.95"}, "rate of at least 95 %: undecided: the interval contains the bar"},
+		{"worse, within the margin, and the rate may be low", 4, []string{"-url", worse, "-trials", "2", "-baseline", before, "-margin", "0.2", "-min-rate", "0.95"}, "rate of at least 95 %: undecided"},
 		{"the rate is low", 3, []string{"-url", bad, "-trials", "2", "-min-rate", "0.95"}, "rate of at least 95 %: failed\n"},
 		{"one gate passed and the rate may be low", 4, []string{"merge", "-baseline", before, "-min-rate", "0.99", before}, "rate of at least 99 %: undecided"},
 	} {
