@@ -160,7 +160,12 @@ func TestChangeInTheseCases(t *testing.T) {
 // undecided.
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
-	c := compare(t, scripted(good...), scripted(outage...))
+	after := scripted(outage...)
+	after.SliceBy = []string{"kind"} // all cases are in the slice without a kind
+	c := compare(t, scripted(good...), after)
+	if part := compared(c, "slices")[0]; part.Verdict != eval.CannotTell || part.Reason == "" || part.Reason != c.Figures()[0].Reason {
+		t.Errorf("slice %s: %s (%s)", part.Difference.Slice, part.Verdict, part.Reason)
+	}
 	if c.Figures()[0].Verdict != eval.CannotTell || c.Figures()[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
 		t.Errorf("%s: %s, %s, %s", c.Figures()[0].Verdict, c.Figures()[0], without(c), c.Bound("", 0.05).Verdict)
 	}
