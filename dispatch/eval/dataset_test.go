@@ -139,7 +139,7 @@ func TestColumnsOfTheCaller(t *testing.T) {
 		eval.Case{ID: "misspelt", Columns: map[string]string{"expected_outcome": "Refusal"}},
 		eval.Case{ID: "persona", Columns: map[string]string{"user_simulator_persona": "a clerk"}},
 		eval.Case{ID: "completion", Columns: map[string]string{"expected_outcome": " completion", "behavior": "kind"}})
-	if rows, err := set.Expect(cases); rows != 2 || err == nil || !strings.Contains(err.Error(), `"Refusal" is neither completion nor refusal`) {
+	if rows, err := set.Expect(cases); rows != 2 || err == nil || !strings.Contains(err.Error(), `"Refusal" is neither completion nor refusal`) || strings.Count(err.Error(), "neither") != 1 {
 		t.Errorf("%d rows, error %v", rows, err)
 	}
 	cases[3] = eval.Case{ID: "misspelt", Columns: cases[3].Columns} // without what Expect has read
