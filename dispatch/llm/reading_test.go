@@ -654,6 +654,8 @@ func TestMissingAnswers(t *testing.T) {
 			"the member monologue of a response of the model is not read"},
 		"a message where none is read": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"choices":[{"index":0,"messages":[{"role":"tool"},` +
 			`{"role":"assistant","content":"Yes."}]}]}`}}, "the member choices of a response of the model is not read"},
+		"a message under another name": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"choices":[{"answer":{"role":"assistant","content":"Yes."}}]}`}},
+			"the member choices of a response of the model is not read"},
 		"a text for a content": {[]step{{path: gemPath, ask: geminiAsk, reply: `{"candidates":[{"content":"Yes.","finishReason":"STOP"}]}`}},
 			"the member content of a response of the model is not read"},
 		"a content without a list": {[]step{{path: gemPath, ask: geminiAsk, reply: `{"candidates":[{"content":{"role":"model","parts":{"text":"Yes."}}}]}`}},
@@ -682,7 +684,7 @@ func TestMissingAnswers(t *testing.T) {
 	}
 	for path, reply := range map[string]string{
 		chatPath: `{"choices":[{"index":0,"finish_reason":"stop","content_filter_results":{"hate":{"filtered":false}},"logprobs":{"content":[{"token":"a"}]}}]}`,
-		gemPath:  `{"candidates":[{"content":{"role":"model"},"finishReason":"MAX_TOKENS"}]}`,
+		gemPath:  `{"candidates":[{"content":{"role":"model","more":null},"finishReason":"MAX_TOKENS"}]}`,
 	} {
 		if got := play(t, []step{{path: path, ask: map[string]string{chatPath: chatAsk(userGo), gemPath: geminiAsk}[path], reply: reply}}); len(got.problems) > 0 {
 			t.Errorf("%s: %v", path, got.problems)
