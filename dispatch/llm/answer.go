@@ -133,13 +133,25 @@ func (a *blockAnswer) elements() []json.RawMessage {
 	if content == nil {
 		var whole []json.RawMessage
 		for _, b := range a.all {
-			if b.id == "" || b.again == nil || b.again.text.String() != b.text.String() { // it is not said twice
+			if !a.repeats(b) {
 				whole = append(whole, a.whole(b))
 			}
 		}
 		content = rawjson.Array(whole)
 	}
 	return []json.RawMessage{object("role", "assistant", "content", content)}
+}
+
+// repeats reports whether a block says what the one before it at its place has said, perhaps in the start of the message.
+func (a *blockAnswer) repeats(b *block) bool {
+	switch {
+	case b.again == nil:
+		return false
+	case b.id == "":
+		return b.again.text.Len() == 0 && bytes.Equal(a.whole(b), a.whole(b.again))
+	}
+	text := b.text.String()
+	return text == b.again.text.String() || text == string(member(b.again.start, "input"))
 }
 
 // withText returns an object with a text as the member of that name.

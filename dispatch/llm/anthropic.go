@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -91,7 +92,7 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 		message := member(doc, "message")
 		a.setModel(member(message, "model"))
 		for start := range rawjson.Elements(member(message, "content")) { // blocks that a gateway sends whole
-			a.begin(&a.facts, "", textOf(start, "type"), start).done = true
+			a.begin(&a.facts, strconv.Itoa(len(a.all)), textOf(start, "type"), start).done = true
 		}
 	case "content_block_start":
 		if start := member(doc, "content_block"); start != nil {
