@@ -370,6 +370,11 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	if text := textOf(written(t, second)); !strings.Contains(text, "v2 2026-03-02 12:00 40 73.3 % [") || strings.Contains(text, "since the version before") {
 		t.Error("the page of one version does not show its rate alone")
 	}
+	second.MinRate = 0.99
+	if text := textOf(written(t, second)); !strings.Contains(text, "✕ The gate failed") {
+		t.Error("the page of one version does not show the bar that failed")
+	}
+	second.MinRate = 0
 	before := []*eval.Experiment{nil, first, second}
 	text := textOf(written(t, third, before...))
 	if before[0] != nil || before[1] != first || before[2] != second {
