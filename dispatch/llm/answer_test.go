@@ -284,6 +284,9 @@ func TestAnswers(t *testing.T) {
 			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
 			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","name":"f","arguments":{"n":1}},{"id":"b","name":"g","arguments":"ls"}],"thinking":[{"type":"text","text":"Hm."}]}
 {"role":"assistant","content":"Done."}`},
+		{"parts of two kinds, and pieces without an index", responses, sse(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"A"}`, `{"type":"response.reasoning_summary_text.delta","output_index":0,"delta":"b"}`,
+			`{"type":"response.reasoning_text.delta","output_index":0,"content_index":0,"delta":"C"}`, `{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"D"}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`), `{"role":"assistant","content":"D","thinking":[{"type":"text","text":"Ab\n\nC"}]}`},
 		{"parts that end together", responses, sse(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"One."}`, `{"type":"response.output_text.delta","output_index":0,"content_index":1,"delta":"Two."}`,
 			`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":"One."}`, `{"type":"response.output_text.done","output_index":0,"content_index":1,"text":"Two."}`,
 			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
