@@ -181,6 +181,9 @@ func TestAnswers(t *testing.T) {
 		{"an index of the choice that counts events", chat, chatStream(`{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"},"message":{"content":"b"}}`,
 			`{"index":2,"delta":{"content":""},"message":{"content":""},"finish_reason":"stop"}`), `{"role":"assistant","content":"ab"}`},
 		{"a delta beside the message of a body", chat, `{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`, `{"role":"assistant","content":"a"}`},
+		{"an empty message beside the delta of a body", chat, `{"choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`, `{"role":"assistant","content":"a"}`},
+		{"an empty message beside the call of a body", chat, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}]}`},
 		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`), several},
 		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), several},
 		{"an id and a name that come later", chat, chatStream(

@@ -240,8 +240,8 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 		}
 		a.begun = true
 		switch {
-		case isSet(delta) && !(a.ended && isSet(message)): // some servers write both: the message counts in a body only
-			a.delta(delta)
+		case isSet(delta) && !(a.ended && isSet(message) && textOf(delta, "content") == "" && member(delta, "tool_calls") == nil):
+			a.delta(delta) // some servers write both: in a body the message counts beside an empty delta
 		case isSet(message):
 			a.message, a.finished = a.keep(message), true
 			a.meetAll(message)
