@@ -191,7 +191,10 @@ func TestErrorClasses(t *testing.T) {
 // The time limit of the caller is not the agent's.
 func TestACallerThatGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) { <-ctx.Done(); return nil, ctx.Err() }
+		agent := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Agent: agent}, task())
