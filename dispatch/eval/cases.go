@@ -140,8 +140,8 @@ func (c Case) Cell(column string) string {
 	return r.cell(column)
 }
 
-// data returns the cells of the case: those of its row, if it has one, and those in Columns. It returns nil
-// if there are none.
+// data returns the cells of the case: the row's, if there is a row, with Columns as the caller has set it. It
+// returns nil if no cell is known.
 func (c *Case) data() *row {
 	if c.row == nil && len(c.Columns) == 0 {
 		return nil

@@ -3,8 +3,8 @@ package redact
 // unescape appends text to bare and undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0
 // and ~1 of a JSON Pointer. A character that an escape stands for may complete another escape, which is
 // undone, too. No escape begins within another, so their order does not matter. ends[n], unless ends is
-// nil, becomes the number of bytes of text that the first n bytes of the result come from. The array of text
-// may be that of bare.
+// nil, becomes the number of bytes of text that the first n bytes of the result come from. text and bare may
+// share an array.
 func unescape[T []byte | string](bare []byte, ends []uint32, text T) []byte {
 	for i := range len(text) {
 		for c := text[i]; c != '\\'; {

@@ -29,7 +29,7 @@ const (
 	statusRegressed = 5 // undecided, and the agent is worse than the baseline
 )
 
-// statuses are those of the decision of all gates.
+// statuses maps the decision of all gates to the exit status of the command.
 var statuses = map[eval.Verdict]int{eval.Passed: commandline.OK, eval.Failed: statusFailed, eval.Undecided: statusUndecided}
 
 const mergeUsage = `usage: toolwire eval merge [flags] FILE|FOLDER…
